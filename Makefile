@@ -1,0 +1,43 @@
+# The book's commands.  `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+PY := $(BIN)/python
+PORT ?= 8000
+
+.DEFAULT_GOAL := help
+.PHONY: help book test serve clean lock benchmark
+
+help:  ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+book: $(VENV)/ready  ## build the website in _build/html
+	@$(PY) book/_tools/build.py
+
+test: book  ## run every test against the built site
+	@$(PY) -m pytest
+
+serve: book  ## show the site at http://localhost:8000 (PORT=... for another)
+	@$(PY) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+clean:  ## remove the site, the execution cache and the environment
+	rm -rf _build $(VENV) *.egg-info .pytest_cache .hypothesis
+
+lock: $(VENV)/ready  ## pin every package in requirements.txt anew
+	@$(PY) -m pip install --quiet 'pip-tools>=7.5'
+	@$(PY) book/_tools/lock.py
+
+benchmark: $(VENV)/ready  ## time cold builds, prose edits and helper edits
+	@$(PY) book/_tools/benchmark.py
+
+$(VENV)/ready: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "make: wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; name another with PYTHON=...")'
+	@echo "Setting up $(VENV) from requirements.txt (a minute or two, once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@

@@ -1,0 +1,57 @@
+"""Build the website: execute what changed, check the numbers, run Jupyter Book, check the pages.
+
+Usage: build.py [ROOT]    ROOT is the folder with _config.yml and _toc.yml, this book's own by default.
+Exit status 0 when every page was built and nothing warned; otherwise 1, and no site is left behind.
+"""
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from execute import execute  # noqa: E402
+from numbers_in_prose import given, stale  # noqa: E402
+from pages import pages  # noqa: E402
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def fail(root: Path, messages: list[str]):
+    """Say what is wrong, take the outdated site away and stop."""
+    for folder in ("html", ".doctrees"):
+        shutil.rmtree(root / "_build" / folder, ignore_errors=True)
+    sys.exit("\n" + "\n\n".join(messages) + f"\n\nThe book was not built: {len(messages)} problem(s), listed above.")
+
+
+def jupyter_book(root: Path):
+    """Jupyter Book with warnings as errors; its own chatter is kept unless something is wrong."""
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()",
+               "build", ".", "-n", "-W", "--keep-going", "-q"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    if done.returncode:
+        fail(root, [(done.stderr.strip() or done.stdout.strip())])
+
+
+def main(root: Path):
+    start = time.perf_counter()
+    book = pages(root)
+    failures = execute(root, book, say=say)
+    failures += [] if failures else [message for page in book for message in stale(page, given(root))]
+    if failures:
+        fail(root, failures)
+    say("Typesetting the pages")
+    jupyter_book(root)
+    site = root / "_build" / "html"
+    missing = [page.name for page in book if not (site / f"{page.name}.html").is_file()]
+    if missing:
+        fail(root, [f"_toc.yml: page {name} is missing from the output" for name in missing])
+    say(f"{len(book)} pages in {time.perf_counter() - start:.1f} s: {site / 'index.html'}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else Path(__file__).resolve().parents[2])

@@ -1,0 +1,1 @@
+"""The drawn diagrams of the book, one module each, and the kit they share."""

@@ -1,0 +1,36 @@
+"""Shared by all tests: where the book is, its built pages, and the published values."""
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "_build" / "html"
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+sys.path.insert(0, str(ROOT / "tests"))
+
+
+@cache
+def published():
+    return json.loads((ROOT / "tests" / "data" / "course_values.json").read_text(encoding="utf-8"))
+
+
+@cache
+def html(page: str) -> BeautifulSoup:
+    """A built page, parsed."""
+    path = SITE / f"{page}.html"
+    if not path.is_file():
+        pytest.fail(f"{page} is not in the built site; run `make book` first")
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def pytest_collection_modifyitems(items):
+    """The marks follow from the file: test_site_*.py read the site, test_browser_*.py open it, test_build_*.py build."""
+    for item in items:
+        for kind in ("site", "browser", "build"):
+            if item.path.name.startswith(f"test_{kind}"):
+                item.add_marker(getattr(pytest.mark, kind))

@@ -78,6 +78,6 @@ class Board:
         """An operation between matrices, such as a multiplication sign."""
         self.text(x, y, words, size=12)
 
-    def drawing(self, numbers: str = "") -> Drawing:
+    def drawing(self, numbers: str = "Drawing") -> Drawing:
         """The finished picture; `numbers` is what it says, for readers who cannot see it."""
         return Drawing(self.figure, numbers)

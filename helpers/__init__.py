@@ -1,5 +1,6 @@
 """The shared module of the book: the worked example, the calculations, and their display."""
 
+from .answers import check
 from .attention import Head, HeadMaps, MultiHead, attend, causal_mask, multi_head, one_head, softmax
 from .drawing import Drawing, draw_heatmap, heatmap
 from .encoder import (Block, BlockWeights, LayerNorm, MLP, MLPWeights, NormWeights, Stack, block, layer_norm, mlp,

@@ -1,7 +1,7 @@
 """Scaled dot-product attention: one head, then several, with every intermediate kept by name.
 
 Rows are positions.  Weights are stored output by input, so a map is `X @ W.T`.
-Source: Vaswani et al. (2017), section 3.2.
+Source: Vaswani et al. (2017), sections 3.2.1 (one head, equation 1) and 3.2.2 (several).
 """
 
 from typing import NamedTuple
@@ -57,8 +57,7 @@ def softmax(scores, allow=None) -> np.ndarray:
 
     scores: (T_q, T_k), any finite size.  allow: (T_q, T_k) Boolean, None for all.
     Rows sum to one, and an excluded source gets exactly zero.
-    Subtracting the row's largest allowed score changes nothing but keeps exp from overflowing.
-    Raises ValueError for a bad mask or a query without a source.
+    Taking off the row's largest allowed score changes nothing and keeps exp from overflowing.
     """
     scores = matrix("scores", scores)
     allow = mask(allow, *scores.shape)
@@ -72,8 +71,7 @@ def attend(Q, K, V, allow=None) -> Head:
 
     Q: (T_q, d_k).  K: (T_k, d_k).  V: (T_k, d_v).  allow: (T_q, T_k) Boolean, None for all.
     Every output row is an average of value rows, so it stays within their range.
-    Raises ValueError for mismatched widths or lengths, a bad mask, or values that are not finite.
-    Source: Vaswani et al. (2017), equation 1.
+    Raises ValueError for mismatched sizes, a bad mask, or values that are not finite.
     """
     Q = matrix("Q", Q)                           # (T_q, d_k)
     T_q, d_k = Q.shape
@@ -108,7 +106,6 @@ def multi_head(X, heads, W_O, allow=None, source=None) -> MultiHead:
 
     X: (T_q, D).  heads: a sequence of HeadMaps.  W_O: (D, sum of the heads' d_v).
     Raises ValueError for no head at all or a W_O that does not fit the joined width.
-    Source: Vaswani et al. (2017), section 3.2.2.
     """
     if not heads:
         raise ValueError("heads: wanted at least one head, got none")

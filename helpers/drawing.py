@@ -19,7 +19,7 @@ class Drawing:
     `numbers` is what the picture says in digits, kept as the plain-text face.
     """
 
-    def __init__(self, figure: Figure, numbers: str = ""):
+    def __init__(self, figure: Figure, numbers: str = "Drawing"):
         self.figure, self.numbers = figure, numbers
 
     def _save(self, kind: str, date: str) -> bytes:
@@ -29,12 +29,9 @@ class Drawing:
                                 pad_inches=0.04, metadata={date: None})
         return buffer.getvalue()
 
-    def __repr__(self) -> str:
-        return self.numbers or "Drawing"
-
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         return {"image/svg+xml": self._save("svg", "Date").decode(), "application/pdf": self._save("pdf", "CreationDate"),
-                "text/plain": repr(self)}
+                "text/plain": self.numbers}
 
 
 def draw_heatmap(axes, values, rows, columns, scale="signed", limit=1.0, allow=None, rule=None):
@@ -77,19 +74,17 @@ def heatmap(values, rows, columns, scale="signed", limit=1.0, allow=None, rule=N
 
     values: (R, C).  rows, columns: labels.  scale and limit: the colour range is given, never inferred,
     so pictures can be compared; "signed" spans -limit to limit, "weights" spans 0 to limit.
-    allow: (R, C) Boolean, False entries are crossed out.  row_axis, column_axis, bar: what each axis is.
-    Raises ValueError for labels that do not fit, another scale, or a value outside the given range.
+    allow: (R, C) Boolean, False entries are crossed out.  row_axis, column_axis, bar: names of the axes.
+    Raises ValueError for labels that do not fit, another scale, or a value outside the range.
     """
-    values = matrix("values", values)
-    for what, labels, size in (("rows", rows, len(values)), ("columns", columns, values.shape[1])):
-        if len(labels) != size:
-            raise ValueError(f"{what}: wanted {size} labels, got {len(labels)}")
+    T, D = (values := matrix("values", values)).shape
+    if (len(rows), len(columns)) != values.shape:
+        raise ValueError(f"rows, columns: wanted {values.shape} labels, got {(len(rows), len(columns))}")
     if scale not in ("signed", "weights"):
         raise ValueError(f'scale: wanted "signed" or "weights", got {scale!r}')
-    if np.abs(values).max() > limit or (scale == "weights" and values.min() < 0):
-        raise ValueError(f"limit: wanted a range that holds every value, got {limit} for values from "
-                         f"{values.min():.3g} to {values.max():.3g}")
-    T, D = values.shape
+    low, high = values.min(), values.max()
+    if max(high, -low) > limit or (scale == "weights" and low < 0):
+        raise ValueError(f"limit: wanted a range that holds every value, got {limit} for {low:.3g} to {high:.3g}")
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(0.5 * D + 1.7, 0.5 * T + 0.9))
         axes = figure.add_subplot()

@@ -1,7 +1,6 @@
 """The encoder around attention: LayerNorm, the position-wise MLP, residual sums, blocks and stacks.
 
-Rows are positions and weights are stored output by input, as in `attention.py`.
-Sources: Vaswani et al. (2017), sections 3.1 and 3.3; Ba et al. (2016) for LayerNorm.
+Conventions as in `attention.py`.  Sources: Vaswani et al. (2017), 3.1 and 3.3; Ba et al. (2016) for LayerNorm.
 """
 
 from typing import NamedTuple
@@ -78,7 +77,7 @@ def layer_norm(H, norm: NormWeights) -> LayerNorm:
     """Centre and scale each row by its own mean and population variance.
 
     H: (T, D).  With unit scale and no shift each row has mean 0 and variance v / (v + eps).
-    Raises ValueError when gamma or beta does not fit the row, or eps is not positive.
+    Raises ValueError for a gamma or beta that does not fit, or an eps that is not positive.
     """
     H = matrix("H", H)
     gamma = matrix("gamma", norm.gamma, H.shape[1:])
@@ -112,10 +111,9 @@ def mlp(R, weights: MLPWeights) -> MLP:
 def block(H, weights: BlockWeights, allow=None, placement: str = "pre") -> Block:
     """One encoder block: two residual updates, attention then MLP.
 
-    H: (T, D).  allow: (T, T) Boolean, None for all.  placement: "pre" normalizes what a branch
-    reads, "post" normalizes each sum.  A pre-norm block whose branches return zero is the identity.
+    H: (T, D).  allow: as in `attend`.  placement: "pre" normalizes what a branch reads (Xiong et al., 2020),
+    "post" each sum (Vaswani et al., 2017).  A pre-norm block whose branches return zero is the identity.
     Raises ValueError for an unknown placement or weights that do not fit the rows.
-    Sources: Vaswani et al. (2017), section 3.1 (post); Xiong et al. (2020) (pre).
     """
     H = matrix("H", H)
     matrix("W_O", weights.W_O, (H.shape[1], None))
@@ -148,9 +146,9 @@ def stack(H, blocks, final: NormWeights | None = None, allow=None, placement: st
     """
     if not blocks:
         raise ValueError("blocks: wanted at least one block, got none")
-    steps, rows = [], H
+    steps = []
     for weights in blocks:
-        steps.append(block(rows, weights, allow, placement))
-        rows = steps[-1].output
+        steps.append(block(steps[-1].output if steps else H, weights, allow, placement))
+    rows = steps[-1].output
     last = None if final is None else layer_norm(rows, final)
     return Stack(tuple(steps), last, rows if last is None else last.output)

@@ -28,7 +28,7 @@ class Equation(Math):
 
 
 def _tuple(values) -> str:
-    return "(" + r",\ ".join(tex_number(x) for x in values) + ")"
+    return "(" + r",\ ".join("{" + tex_number(x) + "}" for x in values) + ")"
 
 
 def _sign(*values) -> str:
@@ -55,14 +55,14 @@ def explain(record, name: str, row: int, column: int | None = None) -> Equation:
     """Write out one entry of one step: formula, operands, result.
 
     record: an Example, or what `attend`, `one_head`, `multi_head`, `layer_norm`, `mlp` or `block` returned.
-    name: a step of it, such as "scores" or "output".  row, column: which entry; leave the column out of a
-    step with one number a row ("mean"), and give query and source for "contributions".
+    name: a step of it, such as "scores".  row, column: which entry; no column for a step with one number a
+    row ("mean"), query and source for "contributions".
     Raises ValueError for a record or name that is not known, or an entry outside the step.
     """
     steps = next((names for kind, names in _EXPLAINED.items() if isinstance(record, kind)), None)
     if steps is None:
-        raise ValueError(f"record: wanted one of {', '.join(kind.__name__ for kind in _EXPLAINED)}, "
-                         f"got {type(record).__name__}")
+        kinds = ", ".join(kind.__name__ for kind in _EXPLAINED)
+        raise ValueError(f"record: wanted one of {kinds}, got {type(record).__name__}")
     if name not in steps:
         raise ValueError(f"name: wanted one of {', '.join(steps)}, got {name!r}")
     values = getattr(record, name)
@@ -179,14 +179,10 @@ def _mlp_output(mlp, t, c):
     return rf"B_{{\mathrm{{mlp}},{t},{c}}}", rf"\sum_i J_{{{t},i}}\,W_{{2,{c}i}} + b_{{2,{c}}}", _dot(J, W, b), [*J, *W, b]
 
 
-def _first_sum(block, t, c):
-    pair = block.inputs[t, c], block.attention.projection[t, c]
-    return f"U_{{{t},{c}}}", rf"H_{{{t},{c}}} + B_{{\mathrm{{att}},{t},{c}}}", _sum(pair), pair
-
-
-def _second_sum(block, t, c):
-    pair = block.mlp.output[t, c], block.sum_2[t, c] - block.mlp.output[t, c]
-    return f"H'_{{{t},{c}}}", rf"U_{{{t},{c}}} + B_{{\mathrm{{mlp}},{t},{c}}}", _sum(pair[::-1]), pair
+def _residual(symbol, bypass, branch, block, t, c):
+    total, update = (block.sum_1, block.attention.projection) if branch == "att" else (block.sum_2, block.mlp.output)
+    pair = total[t, c] - update[t, c], update[t, c]
+    return f"{symbol}_{{{t},{c}}}", rf"{bypass}_{{{t},{c}}} + B_{{\mathrm{{{branch}}},{t},{c}}}", _sum(pair), pair
 
 
 _EXPLAINED = {
@@ -197,5 +193,5 @@ _EXPLAINED = {
     MultiHead: {"concatenation": _joined, "projection": _projection},
     LayerNorm: {"mean": _mean, "variance": _variance, "output": _normalized},
     MLP: {"preactivations": _preactivation, "hidden": _hidden, "output": _mlp_output},
-    Block: {"sum_1": _first_sum, "sum_2": _second_sum},
+    Block: {"sum_1": partial(_residual, "U", "H", "att"), "sum_2": partial(_residual, "H'", "U", "mlp")},
 }

@@ -16,7 +16,7 @@ class Example:
     """A sentence and everything the chapters compute on it.
 
     Change the sentence with `with_tokens`, anything else with `dataclasses.replace`.
-    Raises ValueError for no tokens, a token outside the vocabulary, or an embedding with another row count.
+    Raises ValueError for no tokens, a token outside the vocabulary, or an embedding of another size.
     """
 
     tokens: tuple[str, ...]        # T words in reading order
@@ -40,7 +40,7 @@ class Example:
         matrix("embedding", self.embedding, (len(self.vocabulary), None))
 
     def with_tokens(self, tokens) -> "Example":
-        """The same weights on another sentence: a list of words, or one string to split at spaces."""
+        """The same weights on another sentence: a list of words, or a string to split at spaces."""
         return replace(self, tokens=tuple(tokens.lower().split() if isinstance(tokens, str) else tokens))
 
     @cached_property
@@ -102,10 +102,7 @@ PROVERB = Example(
             W_V=np.array([[0, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0.5, 0, 0, 0, 0.5]]),
         ),
     ),
-    W_O=np.array([
-        [1, 0, 0, 0.5, 0, 0], [0, 1, 0, 0, 0.5, 0], [0, 0, 1, 0, 0, 0.5],
-        [0.5, 0, 0, 0, 1, 0], [0, 0.5, 0, 1, 0, 0],
-    ]),
+    W_O=np.array([[1, 0, 0, 0.5, 0, 0], [0, 1, 0, 0, 0.5, 0], [0, 0, 1, 0, 0, 0.5], [0.5, 0, 0, 0, 1, 0], [0, 0.5, 0, 1, 0, 0]]),
     norm_1=PLAIN,
     norm_2=PLAIN,
     mlp=MLPWeights(

@@ -1,4 +1,4 @@
-"""Sinusoidal position vectors."""
+"""Sinusoidal position vectors.  Source: Vaswani et al. (2017), section 3.5."""
 
 import numpy as np
 
@@ -13,7 +13,6 @@ def sinusoidal_positions(T: int, D: int, base: float = 10_000.0) -> np.ndarray:
 
     T, D: positive whole numbers; base: above one.  An odd D leaves its last sine without a cosine.
     Row 0 is 0, 1, 0, 1, ...  Raises ValueError for a size or base out of range.
-    Source: Vaswani et al. (2017), section 3.5.
     """
     for name, size in (("T", T), ("D", D)):
         if not isinstance(size, (int, np.integer)) or size < 1:

@@ -7,8 +7,8 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from .numbers import number
 
-_inline = MarkdownIt().use(dollarmath_plugin, renderer=lambda text, _: text)
-_inline.add_render_rule("math_inline", lambda self, tokens, i, *_: f"${tokens[i].content}$")
+_markdown = MarkdownIt().enable("table").use(dollarmath_plugin)
+_markdown.add_render_rule("math_inline", lambda self, tokens, i, *_: f"${tokens[i].content}$")
 
 
 def _aligned(column: list[str]) -> list[str]:
@@ -30,32 +30,26 @@ class Table:
 
     def rows(self) -> list[list[str]]:
         """Head and body as text, the row labels first; numbers padded so that their points align."""
-        columns = [list(map(str, self.frame.index))]
-        for j in range(self.frame.shape[1]):
-            column = [number(x, self.digits) for x in self.frame.iloc[:, j]]
-            columns.append(_aligned(column) if self._numeric(j) else column)
+        columns = [[number(x, self.digits) for x in self.frame.iloc[:, j]] for j in range(self.frame.shape[1])]
+        columns = [_aligned(column) if self._numeric(j) else column for j, column in enumerate(columns)]
+        columns.insert(0, list(map(str, self.frame.index)))
         return [[str(self.frame.index.name or ""), *map(str, self.frame.columns)], *map(list, zip(*columns))]
 
     def _numeric(self, j: int) -> bool:
         return all(hasattr(x, "__float__") and not isinstance(x, (bool, np.bool_)) for x in self.frame.iloc[:, j])
 
-    def _markdown(self) -> str:
+    def _lines(self) -> str:
         spaces = str.maketrans({"\N{PUNCTUATION SPACE}": "&#8200;", "\N{FIGURE SPACE}": "&#8199;", "|": r"\|"})
         head, *body = ([text.translate(spaces) for text in row] for row in self.rows())
         sides = [":--"] + ["--:" if self._numeric(j) else ":--" for j in range(self.frame.shape[1])]
-        lines = ["| " + " | ".join(row) + " |" for row in (head, sides, *body)]
-        return "\n".join([f"```{{table}} {self.caption}", f":name: {self.name}", ":class: computed", "", *lines, "```"])
+        return "\n".join("| " + " | ".join(row) + " |" for row in (head, sides, *body))
+
+    def _markdown(self) -> str:
+        return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: computed\n\n{self._lines()}\n```"
 
     def _repr_html_(self) -> str:
-        head, *body = self.rows()
-        ths = "".join(f'<th scope="col">{_inline.renderInline(text)}</th>' for text in head)
-        trs = "".join(
-            f'<tr><th scope="row">{_inline.renderInline(row[0])}</th>'
-            + "".join(f'<td style="text-align: {"right" if self._numeric(j) else "left"}">'
-                      f"{_inline.renderInline(text)}</td>" for j, text in enumerate(row[1:]))
-            + "</tr>" for row in body)
-        return (f'<table id="{self.name}"><caption>{_inline.renderInline(self.caption)}</caption>'
-                f"<thead><tr>{ths}</tr></thead><tbody>{trs}</tbody></table>")
+        caption = _markdown.renderInline(self.caption)
+        return _markdown.render(self._lines()).replace("<table>", f'<table id="{self.name}"><caption>{caption}</caption>')
 
     def __repr__(self) -> str:
         return f"{self.caption}\n{self.frame}"
@@ -67,8 +61,8 @@ class Table:
 def table(values, name: str, caption: str, rows=None, columns=None, corner: str = "", digits: int = 3) -> Table:
     """Show a matrix or a DataFrame as a numbered table.
 
-    values: DataFrame, dict of columns, 2-D array or list of rows.  rows, columns: labels; a single column word such as
-    "Feature" is counted: Feature 0, Feature 1, ...  corner: heading of the row labels.  name: the table's label.
+    values: DataFrame, dict of columns, 2-D array or list of rows.  rows, columns: labels; one word such as
+    "Feature" is counted: Feature 0, Feature 1, ...  corner: heading of the row labels.  name: its label.
     Raises ValueError when the labels do not fit the values.
     """
     frame = pd.DataFrame(values if isinstance(values, (dict, pd.DataFrame)) else list(values)).copy()

@@ -11,8 +11,7 @@ def is_exact(x: float, digits: int = 3) -> bool:
 def number(x, digits: int = 3) -> str:
     """Write x with `digits` significant digits, or exactly where fewer are enough.
 
-    An exact value drops its trailing zeros and a rounded one keeps them, so 0.65 says
-    "precisely 0.65" while 0.650 says "0.65003, rounded".  Integers are written whole.
+    An exact value drops its trailing zeros and a rounded one keeps them: 0.65 against 0.650.
     """
     if isinstance(x, (bool, str)) or not hasattr(x, "__float__"):
         return str(x)

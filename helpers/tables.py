@@ -22,7 +22,7 @@ def _aligned(column: list[str]) -> list[str]:
 class Table:
     """A DataFrame with a caption and a label.  `frame` is there to go on computing with.
 
-    Cells are numbers (written with `digits` significant digits) or Markdown text with $mathematics$.
+    Cells are numbers (with `digits` significant digits) or Markdown text with $mathematics$.
     """
 
     def __init__(self, frame: pd.DataFrame, name: str, caption: str, digits: int = 3):

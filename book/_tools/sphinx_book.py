@@ -5,6 +5,7 @@ import re
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
+from sphinx_exercise.nodes import exercise_node, solution_node
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +30,31 @@ def require_alt_text(app, doctree):
                         location=image if image.line else image.parent, type="book", subtype="alt")
 
 
-def drop_live_code(app, config):
-    """Take out the extension that would run cells on another host: this site asks nothing of anyone."""
-    if "sphinx_thebe" in config.extensions:
-        config.extensions.remove("sphinx_thebe")
+def name_prompts(app, doctree, docname):
+    """A prompt is headed by its own words, and its folded answer says what opening it does."""
+    for exercise in doctree.findall(exercise_node):
+        if "predict" in exercise["classes"]:
+            title = next(exercise.findall(nodes.title))
+            words = re.sub(r"^Exercise\s*\((.*)\)$", r"\1", title.astext(), flags=re.S)
+            title.children = [nodes.Text(words)]
+    prompts = {label for node in doctree.findall(exercise_node) if "predict" in node["classes"] for label in node["ids"]}
+    for solution in doctree.findall(solution_node):
+        if solution.get("target_label") in prompts:
+            next(solution.findall(nodes.title)).children = [nodes.Text("Answer")]
+
+
+def tidy_page(app, pagename, templatename, context, doctree):
+    """Take out what would run cells on another host, and ids that the exercises repeat."""
+    context["script_files"] = [script for script in context["script_files"]
+                               if "thebe" not in f"{script.filename}{script.attributes}".lower()]
+    context["css_files"] = [sheet for sheet in context["css_files"] if "thebe" not in f"{sheet.filename}"]
+    if "body" in context:
+        context["body"] = re.sub(r'id="(exercise|solution)-content"', r'class="\1-content"', context["body"])
 
 
 def setup(app):
     app.add_transform(RowHeadings)
     app.connect("doctree-read", require_alt_text)
+    app.connect("doctree-resolved", name_prompts, priority=900)
+    app.connect("html-page-context", tidy_page, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

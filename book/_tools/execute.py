@@ -82,7 +82,7 @@ def reuse(root: Path, page: Page) -> bool:
     code = store.create_hashed_notebook(page.notebook, cell_metadata=())[1]
     for record in store.list_cache_records():
         bundle = store.get_cache_bundle(record.pk)
-        if record.uri == str(page.path) and store.create_hashed_notebook(bundle.nb, cell_metadata=())[1] == code:
+        if store.create_hashed_notebook(bundle.nb, cell_metadata=())[1] == code:
             notebook = nbformat.from_dict(page.notebook)
             for cell, done in zip((c for c in notebook.cells if c.cell_type == "code"), bundle.nb.cells):
                 cell.outputs, cell.execution_count = done.outputs, done.execution_count

@@ -1,0 +1,136 @@
+"""A small book of its own, built, edited and broken: what `make book` promises."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from conftest import ROOT
+
+PAGE = """---
+jupytext: {text_representation: {extension: .md, format_name: myst}}
+kernelspec: {name: python3, display_name: Python 3, language: python}
+---
+# A page
+
+The answer is 0.25, drawn in {numref}`fig-bar`.
+
+```{code-cell} ipython3
+from helpers.answer import ANSWER
+print(ANSWER)
+```
+
+```{code-cell} ipython3
+---
+mystnb:
+  figure:
+    name: fig-bar
+    caption: A caption.
+  image:
+    alt: "A line that rises from left to right."
+---
+from matplotlib.figure import Figure
+from helpers.drawing import Drawing
+figure = Figure(figsize=(1, 1))
+figure.add_subplot().plot([0, 1])
+Drawing(figure)
+```
+"""
+
+
+def build(root):
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    done = subprocess.run([sys.executable, str(root / "book" / "_tools" / "build.py"), str(root)],
+                          env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def edit(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A built book of two pages, copied afresh for each test."""
+    root = tmp_path_factory.mktemp("book")
+    for name in ("_config.yml", "requirements.txt"):
+        shutil.copy(ROOT / name, root)
+    for name in ("helpers", "book/_tools", "book/_static"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "helpers" / "answer.py").write_text("ANSWER = 0.25\n")
+    (root / "chapters").mkdir()
+    (root / "chapters" / "page.md").write_text(PAGE, encoding="utf-8")
+    (root / "book" / "index.md").write_text("# Start\n\nGo on.\n")
+    shutil.copy(ROOT / "book" / "references.bib", root / "book")
+    (root / "_toc.yml").write_text(yaml.safe_dump({
+        "format": "jb-book", "root": "book/index",
+        "parts": [{"caption": "One", "numbered": True, "chapters": [{"file": "chapters/page"}]}]}))
+    code, said = build(root)
+    assert code == 0, said
+    return root, said
+
+
+@pytest.fixture
+def book(built, tmp_path):
+    root = tmp_path / "book"
+    shutil.copytree(built[0], root)
+    return root
+
+
+def html(root):
+    return (root / "_build" / "html" / "chapters" / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_build_says_what_it_executes_and_where_the_site_is(built):
+    root, said = built
+    assert re.search(r"Executing \[1/1\] chapters/page: \d+\.\d s", said)
+    assert re.search(r"2 pages in \d+\.\d s: .*_build/html/index\.html", said)
+    assert (root / "_build" / "html" / "index.html").is_file()
+
+
+def test_prose_and_captions_are_edited_without_executing(book):
+    stamp = (book / "_build" / "shared-inputs").read_text()
+    edit(book / "chapters" / "page.md", "A caption.", "Another caption.")
+    edit(book / "chapters" / "page.md", "The answer is", "The solution is")
+    code, said = build(book)
+    assert code == 0, said
+    assert "Executing: nothing" in said
+    assert "The solution is 0.25" in html(book) and "Another caption." in html(book)
+    assert (book / "_build" / "shared-inputs").read_text() == stamp
+
+
+def test_a_changed_helper_changes_the_page_or_fails_on_the_stale_number(book):
+    (book / "helpers" / "answer.py").write_text("ANSWER = 0.75\n")
+    code, said = build(book)
+    assert code == 1 and "chapters/page.md:7: stale number: 0.25" in said, said
+    edit(book / "chapters" / "page.md", "The answer is 0.25", "The answer is 0.75")
+    code, said = build(book)
+    assert code == 0, said
+    assert "0.75" in html(book) and "0.25" not in html(book)
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ("print(ANSWER)", "print(ANSWER / 0)", r"chapters/page\.md:9: ZeroDivisionError: division by zero|float division by zero"),
+    ("is 0.25", "is 0.26", r"chapters/page\.md:7: stale number: 0\.26"),
+    ('  image:\n    alt: "A line that rises from left to right."\n', "", r"chapters/page\.md:\d+: WARNING: picture without alt text"),
+    ("{numref}`fig-bar`", "{numref}`fig-none`", r"chapters/page\.md:[78]: WARNING: undefined label"),
+])
+def test_a_fault_fails_the_build_with_file_and_line_and_leaves_no_site(book, old, new, message):
+    edit(book / "chapters" / "page.md", old, new)
+    code, said = build(book)
+    assert code == 1, said
+    assert re.search(message, said), said
+    assert not (book / "_build" / "html").exists()
+    code, again = build(book)
+    assert code == 1 and re.search(message, again), "a second build must not forget the fault"
+
+
+def test_a_page_without_a_file_is_named(book):
+    edit(book / "_toc.yml", "chapters/page", "chapters/lost")
+    code, said = build(book)
+    assert code == 1 and "chapters/lost" in said

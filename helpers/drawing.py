@@ -37,8 +37,7 @@ class Drawing:
 def draw_heatmap(axes, values, rows, columns, scale="signed", limit=1.0, allow=None, rule=None):
     """Draw one matrix to scale on `axes`, a square per entry, its number printed in it.
 
-    scale: "signed" spans -limit to limit, "weights" spans 0 to limit.  allow: False crosses an entry out.
-    rule: row index before which a line separates what follows.
+    scale, limit, allow: as in `heatmap`.  rule: row index before which a line separates what follows.
     """
     T, D = values.shape
     allow = np.ones(values.shape, dtype=bool) if allow is None else np.asarray(allow)

@@ -141,14 +141,13 @@ def block(H, weights: BlockWeights, allow=None, placement: str = "pre") -> Block
 def stack(H, blocks, final: NormWeights | None = None, allow=None, placement: str = "pre") -> Stack:
     """Blocks one after another, then a LayerNorm that belongs to the stack.
 
-    H: (T, D).  blocks: a sequence of BlockWeights.  final: None leaves the last block's rows as they are.
-    Raises ValueError for an empty stack or a block whose width differs from that of the rows.
+    H: (T, D).  blocks: BlockWeights in order.  final: None leaves the last block's rows as they are.
+    Raises ValueError for an empty stack or a block whose width differs from the rows'.
     """
     if not blocks:
         raise ValueError("blocks: wanted at least one block, got none")
     steps = []
     for weights in blocks:
         steps.append(block(steps[-1].output if steps else H, weights, allow, placement))
-    rows = steps[-1].output
-    last = None if final is None else layer_norm(rows, final)
-    return Stack(tuple(steps), last, rows if last is None else last.output)
+    last = steps[-1] if final is None else layer_norm(steps[-1].output, final)
+    return Stack(tuple(steps), None if final is None else last, last.output)

@@ -1,7 +1,6 @@
 """Worked equations: any entry of any step written out with its operands and its result.
 
-`explain(step, name, row, column)` reads the operands from the step's own record, so the equation
-changes with the inputs.  Operands are shown rounded; results come from the unrounded values.
+`explain` reads the operands from the step's own record and shows them rounded; results come from unrounded values.
 """
 
 from functools import partial
@@ -43,7 +42,7 @@ def _dot(left, right, *more) -> str:
     """Products of matching entries, leaving out those that a zero weight on the right removes."""
     used = np.flatnonzero(right) if np.any(right) else [0]
     terms = [f"({tex_number(left[c])})({tex_number(right[c])})" for c in used] + [f"({tex_number(x)})" for x in more]
-    return " \\\\\n&\\quad + ".join(" + ".join(terms[i:i + 4]) for i in range(0, len(terms), 4))
+    return " \\\\\n&\\quad {}+ ".join(" + ".join(terms[i:i + 4]) for i in range(0, len(terms), 4))
 
 
 def vector(symbol: str, values) -> Equation:

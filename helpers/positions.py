@@ -11,8 +11,8 @@ def frequencies(D: int, base: float = 10_000.0) -> np.ndarray:
 def sinusoidal_positions(T: int, D: int, base: float = 10_000.0) -> np.ndarray:
     """One row per position: sines at even features, cosines at odd ones, (T, D).
 
-    T, D: positive whole numbers; base: above one.  An odd D leaves its last sine without a cosine.
-    Row 0 is 0, 1, 0, 1, ...  Raises ValueError for a size or base out of range.
+    An odd D leaves its last sine without a cosine.  Row 0 is 0, 1, 0, 1, ...
+    Raises ValueError for a size that is not a positive whole number, or a base not above 1.
     """
     for name, size in (("T", T), ("D", D)):
         if not isinstance(size, (int, np.integer)) or size < 1:

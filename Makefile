@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PORT ?= 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help book test serve clean lock benchmark
+.PHONY: help book test serve pdf handouts clean lock benchmark
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,12 @@ test: book  ## run every test against the built site
 
 serve: book  ## show the site at http://localhost:8000 (PORT=... for another)
 	@$(PY) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+pdf: $(VENV)/ready  ## typeset the whole book in _build/pdf (needs XeLaTeX)
+	@$(PY) book/_tools/paper.py book
+
+handouts: $(VENV)/ready  ## a PDF per chapter, for students and instructors (CHAPTER=one_head EDITION=student PAPER=letter)
+	@$(PY) book/_tools/paper.py handouts $(if $(CHAPTER),--chapter $(CHAPTER)) $(if $(EDITION),--edition $(EDITION)) $(if $(PAPER),--paper $(PAPER))
 
 clean:  ## remove the site, the execution cache and the environment
 	rm -rf _build $(VENV) *.egg-info .pytest_cache .hypothesis

@@ -42,7 +42,7 @@ def drop_stale(root: Path) -> bool:
     if stamp.is_file() and stamp.read_text() == now:
         return False
     known = stamp.is_file()
-    for folder in (".jupyter_cache", ".doctrees"):
+    for folder in (".jupyter_cache", ".doctrees", ".doctrees-paper"):
         shutil.rmtree(build / folder, ignore_errors=True)
     build.mkdir(exist_ok=True)
     stamp.write_text(now)

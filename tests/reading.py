@@ -27,9 +27,15 @@ def page_text(page) -> str:
     return page.find("main").get_text(" ")
 
 
+def exact(text: str) -> Decimal:
+    """A number as written; a published fraction such as 1/4 is its quotient."""
+    above, _, below = text.partition("/")
+    return Decimal(above) / Decimal(below or 1)
+
+
 def agrees(shown: str, wanted: str) -> bool:
     """Whether a number on the page is the published one, to the digits that both give."""
-    a, b = Decimal(shown), Decimal(wanted)
+    a, b = exact(shown), exact(wanted)
     if a == b:
         return True
     places = max(a.as_tuple().exponent, b.as_tuple().exponent)

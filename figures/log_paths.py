@@ -36,5 +36,6 @@ def log_paths(panels, axis: str) -> Drawing:
             axes.set_title(title, loc="left", fontsize=10)
             axes.xaxis.get_major_locator().set_params(integer=True)
             axes.axhline(1, color=FAINT, linewidth=0.8, zorder=0)
+            axes.set_xlim(right=len(values) - 1)
             axes.spines[["top", "right"]].set_visible(False)
     return Drawing(figure, "\n".join(lines))

@@ -228,9 +228,9 @@ def test_gates_keep_write_and_restart():
     """What the text says of the hand-set GRU."""
     memory, signal = N["memory"], N["signal"]
     marked = np.tanh(2 * signal[0, 0])
-    np.testing.assert_allclose(memory.state[:4, 0], marked, atol=0.03)
+    np.testing.assert_allclose(memory.state[:4, 0], marked, atol=0.05)
     assert memory.state[4, 0] * marked < 0
-    np.testing.assert_allclose(memory.state[4, 2], np.tanh(signal[4, 0]), atol=0.02)
+    np.testing.assert_allclose(memory.state[4, 2], np.tanh(signal[4, 0]), atol=0.05)
 
 
 # bad input

@@ -96,8 +96,7 @@ def mlp(R, weights: MLPWeights) -> MLP:
     R: (T, D).  Changing one row of R changes that row of the output and no other.
     Raises ValueError when the maps do not fit the rows or each other.
     """
-    R = matrix("R", R)
-    D = R.shape[1]
+    D = (R := matrix("R", R)).shape[1]
     W_1 = matrix("W_1", weights.W_1, (None, D))                # (F, D)
     F = len(W_1)
     b_1 = matrix("b_1", weights.b_1, (F,))
@@ -146,8 +145,9 @@ def stack(H, blocks, final: NormWeights | None = None, allow=None, placement: st
     """
     if not blocks:
         raise ValueError("blocks: wanted at least one block, got none")
-    steps = []
-    for weights in blocks:
+    steps, D = [], matrix("H", H).shape[1]
+    for i, weights in enumerate(blocks):
+        matrix(f"W_O of blocks[{i}]", weights.W_O, (D, None))
         steps.append(block(steps[-1].output if steps else H, weights, allow, placement))
     last = steps[-1] if final is None else layer_norm(steps[-1].output, final)
     return Stack(tuple(steps), None if final is None else last, last.output)

@@ -178,8 +178,7 @@ def _mlp_output(mlp, t, c):
     return rf"B_{{\mathrm{{mlp}},{t},{c}}}", rf"\sum_i J_{{{t},i}}\,W_{{2,{c}i}} + b_{{2,{c}}}", _dot(J, W, b), [*J, *W, b]
 
 
-def _residual(symbol, bypass, branch, block, t, c):
-    total, update = (block.sum_1, block.attention.projection) if branch == "att" else (block.sum_2, block.mlp.output)
+def _residual(symbol, bypass, branch, total, update, t, c):
     pair = total[t, c] - update[t, c], update[t, c]
     return f"{symbol}_{{{t},{c}}}", rf"{bypass}_{{{t},{c}}} + B_{{\mathrm{{{branch}}},{t},{c}}}", _sum(pair), pair
 
@@ -192,5 +191,6 @@ _EXPLAINED = {
     MultiHead: {"concatenation": _joined, "projection": _projection},
     LayerNorm: {"mean": _mean, "variance": _variance, "output": _normalized},
     MLP: {"preactivations": _preactivation, "hidden": _hidden, "output": _mlp_output},
-    Block: {"sum_1": partial(_residual, "U", "H", "att"), "sum_2": partial(_residual, "H'", "U", "mlp")},
+    Block: {"sum_1": lambda b, *at: _residual("U", "H", "att", b.sum_1, b.attention.projection, *at),
+            "sum_2": lambda b, *at: _residual(*(("H'", "U") if b.placement == "pre" else "YR"), "mlp", b.sum_2, b.mlp.output, *at)},
 }

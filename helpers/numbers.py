@@ -24,7 +24,7 @@ def number(x, digits: int = 3) -> str:
         return "0"
     rounded = float(f"{x:.{digits - 1}e}")
     if not 1e-4 <= abs(rounded) < 1e6:
-        return f"{x:.{digits - 1}e}"
+        return f"{rounded:.{digits}g}" if is_exact(x, digits) else f"{x:.{digits - 1}e}"
     if is_exact(x, digits):
         return f"{rounded:.{digits}g}" if abs(rounded) < 10**digits else f"{rounded:,.0f}"
     places = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)

@@ -221,10 +221,10 @@ def test_hidden_sources_do_not_count(sizes):
 @few
 def test_no_future_leak(seed, T, data):
     """A change of the rows from j on leaves every earlier causal output exactly as it was."""
-    X, W = normal(seed, T, D), maps(seed % 1000, D_s=D)
+    X, W = 0.2 * normal(seed, T, D), maps(seed % 1000, D_s=D)  # small rows: no weight is lost to rounding
     j = data.draw(st.integers(0, T - 1))
     other = X.copy()
-    other[j:] = normal(seed + 1, T - j, D)
+    other[j:] = 0.2 * normal(seed + 1, T - j, D)
     plain, moved = (one_head(rows, W, causal_mask(T)).output for rows in (X, other))
     np.testing.assert_array_equal(moved[:j], plain[:j])
     assert np.abs(moved[j] - plain[j]).max() > 0

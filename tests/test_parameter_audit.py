@@ -55,7 +55,7 @@ def test_activations_are_those_of_a_layer():
     layer, rows = torch.nn.TransformerEncoderLayer(D, heads, F, batch_first=True), torch.randn(B, T, D)
     weights = layer.self_attn(rows, rows, rows, average_attn_weights=False)[1]
     assert chapter()["activation_entries"](T, D, heads, F, B) == {
-        "parameters": sum(p.numel() for p in layer.parameters()), "rows": rows.numel(),
+        "parameters": sum(leaf.numel() for leaf in layer.parameters()), "rows": rows.numel(),
         "hidden": layer.linear1(rows).numel(), "scores": weights.numel()}
 
 

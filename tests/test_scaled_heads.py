@@ -49,8 +49,9 @@ def test_attention_is_sdpa(B, heads, T_q, T_k, d_k, d_v):
 ])
 def test_bad_attention(change, message):
     rng = np.random.default_rng(0)
+    Q, K, V = (rng.normal(size=(2, *shape)) for shape in ((3, 5), (7, 5), (7, 11)))
     with pytest.raises(ValueError) as error:
-        chapter()["attention"](*change(rng.normal(size=(2, 3, 5)), rng.normal(size=(2, 7, 5)), rng.normal(size=(2, 7, 11))))
+        chapter()["attention"](*change(Q, K, V))
     assert message in str(error.value)
 
 
@@ -80,7 +81,7 @@ def test_rows_need_a_batch_axis():
 def layer(D, heads, F):
     """A layer with every weight and bias drawn, so that no bias and no scale can be forgotten."""
     torch.manual_seed(D)
-    made = torch.nn.TransformerEncoderLayer(D, heads, F, dropout=0.0, batch_first=True, norm_first=False, dtype=torch.float64)
+    made = torch.nn.TransformerEncoderLayer(D, heads, F, norm_first=False, dropout=0.0, dtype=torch.float64, batch_first=True)
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter)
     return made

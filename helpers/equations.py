@@ -38,9 +38,9 @@ def _sum(values) -> str:
     return " + ".join(f"({tex_number(x)})" for x in values)
 
 
-def _dot(left, right, *more) -> str:
-    """Products of matching entries, leaving out those that a zero weight on the right removes."""
-    used = np.flatnonzero(right) if np.any(right) else [0]
+def _dot(left, right, *more, weights=None) -> str:
+    """Products of matching entries, leaving out those that a zero weight (on the right unless given) removes."""
+    used = [*np.flatnonzero(right if weights is None else weights)] or [0]
     terms = [f"({tex_number(left[c])})({tex_number(right[c])})" for c in used] + [f"({tex_number(x)})" for x in more]
     return " \\\\\n&\\quad {}+ ".join(" + ".join(terms[i:i + 4]) for i in range(0, len(terms), 4))
 
@@ -72,7 +72,7 @@ def explain(record, name: str, row: int, column: int | None = None) -> Equation:
     symbol, formula, numbers, operands = steps[name](record, *entry)
     result = values[entry]
     shown = _tuple(result) if np.ndim(result) else tex_number(result)
-    lines = [f"{symbol} &= {formula}", f"&{_sign(operands)} {numbers}", f"&{_sign(operands, result)} {shown}"]
+    lines = [f"{symbol} &= {formula}", *[f"&{_sign(operands)} {numbers}"] * (numbers != shown), f"&{_sign(operands, result)} {shown}"]
     return Equation("\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}", result)
 
 
@@ -101,22 +101,22 @@ def _project(letter, head, t, i):
 def _score(head, t, j):
     q, k, up = head.queries[t], head.keys[j], _up(head)
     products = " + ".join(f"({tex_number(a)})({tex_number(b)})" for a, b in zip(q, k))
-    return rf"\mathbf{{q}}{up}_{{{t}}}\,\mathbf{{k}}{up}_{{{j}}}^\top", rf"\sum_c Q{up}_{{{t},c}}\,K{up}_{{{j},c}}", products, [q, k]
+    return rf"\mathbf{{q}}{up}_{{{t}}}\,{{\mathbf{{k}}{up}_{{{j}}}}}^\top", rf"\sum_c Q{up}_{{{t},c}}\,K{up}_{{{j},c}}", products, [q, k]
 
 
 def _scaled(head, t, j):
     dot, d_k, up = head.scores[t, j], head.queries.shape[1], _up(head)
-    formula = rf"\frac{{\mathbf{{q}}{up}_{{{t}}}\,\mathbf{{k}}{up}_{{{j}}}^\top}}{{\sqrt{{d_k}}}}"
+    formula = rf"\frac{{\mathbf{{q}}{up}_{{{t}}}\,{{\mathbf{{k}}{up}_{{{j}}}}}^\top}}{{\sqrt{{d_k}}}}"
     return f"S{up}_{{{t},{j}}}", formula, rf"\frac{{{tex_number(dot)}}}{{\sqrt{{{d_k}}}}}", dot
 
 
 def _weight(head, t, j):
-    S, up = head.scaled_scores[t], _up(head)
+    S, up, over = head.scaled_scores[t], _up(head), "r" if head.allow[t].all() else r"{r\ \text{allowed}}"
     if not head.allow[t, j]:
         return f"A{up}_{{{t},{j}}}", rf"0 \quad \text{{query {t} may not read source {j}}}", "0", 0
     allowed = S[head.allow[t]]
     total = " + ".join(f"e^{{{tex_number(s)}}}" for s in allowed)
-    formula = rf"\frac{{\exp S{up}_{{{t},{j}}}}}{{\sum_r \exp S{up}_{{{t},r}}}}"
+    formula = rf"\frac{{\exp S{up}_{{{t},{j}}}}}{{\sum_{over} \exp S{up}_{{{t},r}}}}"
     return f"A{up}_{{{t},{j}}}", formula, rf"\frac{{e^{{{tex_number(S[j])}}}}}{{{total}}}", allowed
 
 
@@ -129,7 +129,7 @@ def _contribution(head, t, j):
 
 def _output(head, t, i):
     A, V, up = head.weights[t], head.values[:, i], _up(head)
-    return f"O{up}_{{{t},{i}}}", rf"\sum_j A{up}_{{{t},j}}\,V{up}_{{j,{i}}}", _dot(V, A), [A, V]
+    return f"O{up}_{{{t},{i}}}", rf"\sum_j A{up}_{{{t},j}}\,V{up}_{{j,{i}}}", _dot(A, V, weights=A), [A, V]
 
 
 def _joined(multi, t, i):

@@ -13,7 +13,7 @@ def number(x, digits: int = 3) -> str:
 
     An exact value drops its trailing zeros and a rounded one keeps them: 0.65 against 0.650.
     """
-    if isinstance(x, (bool, str)) or not hasattr(x, "__float__"):
+    if isinstance(x, str) or "bool" in type(x).__name__ or not hasattr(x, "__float__"):
         return str(x)
     if float(x).is_integer() and (abs(x) < 1000 or "int" in type(x).__name__):
         return f"{int(x):,}"

@@ -45,7 +45,7 @@ class Table:
         return "\n".join("| " + " | ".join(row) + " |" for row in (head, sides, *body))
 
     def _markdown(self) -> str:
-        return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: computed\n\n{self._lines()}\n```"
+        return f"~~~{{table}} {self.caption}\n:name: {self.name}\n:class: computed\n\n{self._lines()}\n~~~"
 
     def _repr_html_(self) -> str:
         caption = _markdown.renderInline(self.caption)

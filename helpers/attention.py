@@ -89,7 +89,7 @@ def one_head(X, maps: HeadMaps, allow=None, source=None, index=None) -> Head:
     """Project rows into queries, keys and values, then attend.
 
     X: (T_q, D).  source: (T_k, D_s) for cross-attention, None to read X itself.
-    Without a mask, reordering the rows of X reorders the output rows and changes nothing else.
+    Without a mask, reordering the rows of X reorders the output rows alike.
     Raises ValueError when a map does not fit the width of the rows it is applied to.
     """
     X = matrix("X", X)

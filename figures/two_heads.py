@@ -75,7 +75,7 @@ def two_heads(multi, focus: int = -1, label: str = "") -> Drawing:
     board.sign(x + GAP / 2, y + T / 2, "×")
     x += GAP
     board.matrix(x, y, joined, D_out, "plain", below=False)
-    _below(board, x + D_out / 2, y + joined, r"$W_O^\top$", f"{joined}×{D_out}", "plain")
+    _below(board, x + D_out / 2, y + joined, r"$\mathbf{W}_O^\top$", f"{joined}×{D_out}", "plain")
     board.sign(x + D_out + GAP / 2, y + T / 2, "=")
     x += D_out + GAP
     board.matrix(x, y, T, D_out, "rows", below=False)

@@ -29,8 +29,12 @@ def html(page: str) -> BeautifulSoup:
 
 
 def pytest_collection_modifyitems(items):
-    """The marks follow from the file: test_site_*.py read the site, test_browser_*.py open it, test_build_*.py build."""
+    """The marks follow from the file: test_site_*.py read the site, test_browser_*.py open it, test_build_*.py build;
+    a file named after a chapter runs that chapter's cells.  What has no mark is the unit part."""
+    chapters = {path.stem for path in (ROOT / "chapters").glob("*.md")}
     for item in items:
         for kind in ("site", "browser", "build"):
             if item.path.name.startswith(f"test_{kind}"):
                 item.add_marker(getattr(pytest.mark, kind))
+        if item.path.stem.removeprefix("test_") in chapters:
+            item.add_marker(pytest.mark.chapter)

@@ -1,0 +1,1 @@
+"""The laboratory: a robot-command language that asks trained models whether they remember."""

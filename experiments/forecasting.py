@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .models import cut, flat, linear, recurrence, seeded
+from .models import cut, flat, linear, recurrence, seeded, shapes
 from .training import clipped, one_thread
 
 PERIOD = 24   # steps of one turn
@@ -61,7 +61,7 @@ def run(theta, X, h=None):
 
     X: (B, T) observed values, or (S, B, T) when each parameter set reads its own.
     """
-    p = cut(theta, Forecaster())
+    p = cut(theta, shapes(Forecaster))
     rows = X.expand(len(theta), *X.shape[-2:]).mT[..., None]         # (S, T, B, 1)
     inputs = linear(rows, p["memory.weight_ih_l0"], p["memory.bias_ih_l0"])
     states = recurrence(inputs, p["memory.weight_hh_l0"], p["memory.bias_hh_l0"], "GRU", h)

@@ -6,6 +6,7 @@ parameter set in each row, so that several initializations train together.
 """
 
 import math
+from functools import cache
 
 import torch
 from torch import nn
@@ -80,18 +81,23 @@ def flat(module: nn.Module) -> torch.Tensor:
     return torch.cat([p.detach().reshape(-1) for p in module.parameters()])
 
 
-def cut(theta: torch.Tensor, module: nn.Module) -> dict[str, torch.Tensor]:
-    """The rows of theta (S, P) cut into a module's parameters by name, each with a leading axis of S."""
-    shapes = [(name, p.shape) for name, p in module.named_parameters()]
-    sizes = [shape.numel() for _, shape in shapes]
+def cut(theta: torch.Tensor, shapes: dict) -> dict[str, torch.Tensor]:
+    """The rows of theta (S, P) cut into named parameters, each with a leading axis of S; views, not copies."""
+    sizes = [math.prod(shape) for shape in shapes.values()]
     if theta.ndim != 2 or theta.shape[1] != sum(sizes):
         raise ValueError(f"theta: wanted S x {sum(sizes)} parameters, got {' x '.join(map(str, theta.shape))}")
-    return {name: part.view(len(theta), *shape) for (name, shape), part in zip(shapes, theta.split(sizes, dim=1))}
+    return {name: part.view(len(theta), *shape) for (name, shape), part in zip(shapes.items(), theta.split(sizes, dim=1))}
+
+
+@cache
+def shapes(make) -> dict:
+    """The shape of each parameter of the module that `make()` builds, by name."""
+    return {name: tuple(p.shape) for name, p in seeded(make, 0).named_parameters()}
 
 
 def named(model: str, theta: torch.Tensor) -> dict[str, torch.Tensor]:
     """The parameters of S models of one kind."""
-    return cut(theta, build(model, 0))
+    return cut(theta, shapes(MODELS[model]))
 
 
 def linear(X, W, b):

@@ -1,6 +1,5 @@
 """Training: every initialization of one recipe at once, each with its own clipping and its own checkpoint."""
 
-import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,8 +10,6 @@ from torch.nn import functional as F
 
 from .episodes import SPLITS, check_delay, episodes
 from .models import MODELS, POSITIONS, build, flat, logits
-
-EDGE = math.log(4)  # cross-entropy of an even guess among four movements, in nats
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ PY := $(BIN)/python
 PORT ?= 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help book test serve pdf handouts clean lock benchmark
+.PHONY: help book test serve pdf handouts experiments clean lock benchmark
 
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 book: $(VENV)/ready  ## build the website in _build/html
 	@$(PY) book/_tools/build.py
@@ -29,6 +29,9 @@ pdf: $(VENV)/ready  ## typeset the whole book in _build/pdf (needs XeLaTeX)
 
 handouts: $(VENV)/ready  ## a PDF per chapter, for students and instructors (CHAPTER=one_head EDITION=student PAPER=letter)
 	@$(PY) book/_tools/paper.py handouts $(if $(CHAPTER),--chapter $(CHAPTER)) $(if $(EDITION),--edition $(EDITION)) $(if $(PAPER),--paper $(PAPER))
+
+experiments: $(VENV)/ready  ## train the grid of the laboratory anew (RUNS="fresh mixed choices", or all)
+	@$(PY) -m experiments.train $(RUNS)
 
 clean:  ## remove the site, the execution cache and the environment
 	rm -rf _build $(VENV) *.egg-info .pytest_cache .hypothesis

@@ -13,7 +13,8 @@ MIXED = [Recipe(model, (8, 16)) for model in MODELS]
 CHOICES = [
     *(Recipe(model, (16,), batch=batch) for model in ("RNN", "GRU") for batch in (64, 256)),
     *(Recipe("GRU", (delay,), loss="cue") for delay in (16, 32)),
-    *(Recipe("Transformer", (16,), **start) for start in ({"spread": 1.0}, {"projections": "linear"})),
+    *(Recipe("Transformer", (delay,), **start)
+      for start in ({"spread": 1.0}, {"projections": "linear"}) for delay in (16, 32)),
 ]
 GROUPS = {"grid": GRID, "fresh": FRESH, "mixed": MIXED, "choices": CHOICES}
 

@@ -9,12 +9,13 @@ from helpers.drawing import STYLE, Drawing
 KINDS = {"RNN": ("#9c4f00", (0, (1, 1.2))), "GRU": ("#00716b", (0, (4, 1.5))), "Transformer": ("#7b1f73", "-")}
 
 
-def line_panels(panels, x_label: str, y_label: str, kinds=None, reference=None, limits=None, height=1.55,
-                marks="", numbers="Drawing") -> Drawing:
+def line_panels(panels, x_label: str, y_label: str, kinds=None, reference=None, side="right", limits=None,
+                height=1.55, marks="", grid=(), numbers="Drawing") -> Drawing:
     """Draw {title: [(kind, xs, ys), ...]} as panels with common axes; each kind has one colour and pattern.
 
     kinds: kind -> (colour, pattern), those of the three models unless given.  reference: (value, words), a thin
-    horizontal line.  limits: of the y axis.  marks: a matplotlib marker for each point.
+    horizontal line with its words on one `side`.  limits: of the y axis.  marks: a matplotlib marker for each
+    point.  grid: places of thin vertical lines.
     """
     kinds = kinds or KINDS
     with mpl.rc_context(STYLE):
@@ -26,8 +27,11 @@ def line_panels(panels, x_label: str, y_label: str, kinds=None, reference=None, 
                 axes.plot(xs, ys, color=colour, linestyle=pattern, linewidth=1.3, marker=marks, markersize=4)
             if reference:
                 axes.axhline(reference[0], color="0.45", linewidth=0.8)
-                axes.annotate(reference[1], (1, reference[0]), xycoords=("axes fraction", "data"), xytext=(0, 2),
-                              textcoords="offset points", ha="right", fontsize=8, color="0.3")
+                axes.annotate(reference[1], (side == "right", reference[0]), xycoords=("axes fraction", "data"),
+                              xytext=(2 if side == "left" else 0, 2), textcoords="offset points", ha=side,
+                              fontsize=8, color="0.3")
+            for x in grid:
+                axes.axvline(x, color="0.8", linewidth=0.7, zorder=0)
             axes.set_title(title, fontsize=9, loc="left", pad=3)
             axes.spines[["top", "right"]].set_visible(False)
             axes.set_ylabel(y_label)

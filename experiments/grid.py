@@ -12,7 +12,7 @@ FRESH = [Recipe(model, (delay,), data_seed=seed) for seed in FRESH_SEEDS for mod
 MIXED = [Recipe(model, (8, 16)) for model in MODELS]
 CHOICES = [
     *(Recipe(model, (16,), batch=batch) for model in ("RNN", "GRU") for batch in (64, 256)),
-    *(Recipe("GRU", (delay,), loss="cue") for delay in (16, 32)),
+    *(Recipe(model, (delay,), loss="cue") for model in ("RNN", "GRU") for delay in (16, 32)),
     *(Recipe("Transformer", (delay,), **start)
       for start in ({"spread": 1.0}, {"projections": "linear"}) for delay in (16, 32)),
 ]

@@ -10,12 +10,12 @@ KINDS = {"RNN": ("#9c4f00", (0, (1, 1.2))), "GRU": ("#00716b", (0, (4, 1.5))), "
 
 
 def line_panels(panels, x_label: str, y_label: str, kinds=None, reference=None, side="right", limits=None,
-                height=1.55, marks="", grid=(), numbers="Drawing") -> Drawing:
+                height=1.55, marks="", grid=(), legend=True, numbers="Drawing") -> Drawing:
     """Draw {title: [(kind, xs, ys), ...]} as panels with common axes; each kind has one colour and pattern.
 
     kinds: kind -> (colour, pattern), those of the three models unless given.  reference: (value, words), a thin
     horizontal line with its words on one `side`.  limits: of the y axis.  marks: a matplotlib marker for each
-    point.  grid: places of thin vertical lines.
+    point.  grid: places of thin vertical lines.  legend: whether to name the kinds above the panels.
     """
     kinds = kinds or KINDS
     with mpl.rc_context(STYLE):
@@ -39,7 +39,7 @@ def line_panels(panels, x_label: str, y_label: str, kinds=None, reference=None, 
             rows[0].set_ylim(*limits)
         rows[-1].set_xlabel(x_label)
         used = [kind for kind in kinds if any(kind == k for lines in panels.values() for k, _, _ in lines)]
-        if len(used) > 1:
+        if legend and len(used) > 1:
             handles = [mpl.lines.Line2D([], [], color=kinds[k][0], linestyle=kinds[k][1], linewidth=1.6) for k in used]
             figure.legend(handles, used, loc="outside upper center", ncols=min(3, len(used)), frameon=False, handlelength=2.6)
     return Drawing(figure, numbers)

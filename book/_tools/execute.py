@@ -19,7 +19,7 @@ from nbclient.exceptions import CellExecutionError
 from pages import Page, cache
 
 SHARED = ("helpers/**/*.py", "helpers/**/*.json", "figures/**/*.py", "experiments/**/*.py",
-          "experiments/results/**/*", "requirements.txt")
+          "experiments/results/**/*", "book/knowledge_map.yml", "requirements.txt")
 
 
 class ChapterFailed(Exception):

@@ -14,7 +14,7 @@ from pages import pages  # noqa: E402
 
 # Words with an everyday meaning too: linked only where a chapter sets them in bold, which is where it defines them.
 COMMON = {"annotation", "bias", "candidate", "cell", "context", "delay", "drift", "id", "key", "patch", "persistence", "rank",
-          "source", "value", "vocabulary", "activations"}
+          "sensitivity", "source", "value", "vocabulary", "activations"}
 ROLE = re.compile(r"\{term\}`(?:([^`<]+?) <[^`>]+>|([^`]+))`")
 INLINE = re.compile(r"`+[^`]*`+|\$[^$\n]+\$|\{[\w:+-]+\}`[^`]*`|!?\[[^\]\n]*\]\([^)\n]*\)|https?://\S+")
 

@@ -27,6 +27,7 @@ def line_panels(panels, x_label: str, y_label: str, kinds=None, reference=None, 
                 axes.plot(xs, ys, color=colour, linestyle=pattern, linewidth=1.3, marker=marks, markersize=4)
             if reference:
                 axes.axhline(reference[0], color="0.45", linewidth=0.8)
+            if reference and axes is rows[0]:
                 axes.annotate(reference[1], (side == "right", reference[0]), xycoords=("axes fraction", "data"),
                               xytext=(2 if side == "left" else 0, 2), textcoords="offset points", ha=side,
                               fontsize=8, color="0.3")

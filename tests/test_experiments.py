@@ -321,6 +321,13 @@ def test_a_stored_run_begins_as_it_does_now(model):
     assert np.allclose(again.validation, np.array(stored.validation)[:, :2], atol=5e-3)
 
 
+def test_a_run_made_now_answers_too():
+    """Twenty epochs of one seed at delay 8, the shortest re-run that reaches the range of the stored grid."""
+    recipe = Recipe("Transformer", (8,), seeds=(6206,), epochs=20)
+    again = training.score("Transformer", training.train(recipe).theta, training.tokens(8, "test", recipe.data_seed))
+    assert again.cue_accuracy[0] > 0.99
+
+
 # Probes
 
 def small_transformer(seed=2):

@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PORT ?= 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help book test serve pdf handouts experiments clean lock benchmark
+.PHONY: help book test serve experiments clean lock benchmark
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,12 +23,6 @@ test: book  ## run every test against the built site
 
 serve: book  ## show the site at http://localhost:8000 (PORT=... for another)
 	@$(PY) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
-
-pdf: $(VENV)/ready  ## typeset the whole book in _build/pdf (needs XeLaTeX)
-	@$(PY) book/_tools/paper.py book
-
-handouts: $(VENV)/ready  ## a PDF per chapter, for students and instructors (CHAPTER=one_head EDITION=student PAPER=letter)
-	@$(PY) book/_tools/paper.py handouts $(if $(CHAPTER),--chapter $(CHAPTER)) $(if $(EDITION),--edition $(EDITION)) $(if $(PAPER),--paper $(PAPER))
 
 experiments: $(VENV)/ready  ## train the grid of the laboratory anew (RUNS="fresh mixed choices", or all)
 	@$(PY) -m experiments.train $(RUNS)

@@ -15,10 +15,12 @@ class IndexTerms(SphinxTransform):
     default_priority = 390
 
     def apply(self):
+        links = [node for node in self.document.findall(addnodes.pending_xref) if node.get("reftype") == "term"]
+        if not links:  # a book without a glossary has no such index
+            return
         names = {word.lower(): words[0] for words in entries(Path(self.env.srcdir)) for word in words}
         title = next((node.astext() for node in self.document.findall(nodes.title)), "")
-        for link in list(self.document.findall(lambda node: isinstance(node, addnodes.pending_xref)
-                                               and node.get("reftype") == "term")):
+        for link in links:
             name = names.get(link["reftarget"].lower(), link["reftarget"])
             place = nodes.target("", "", ids=[f"index-{self.env.new_serialno('index')}"])
             link.parent.insert(link.parent.index(link), [

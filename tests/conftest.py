@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build" / "html"
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 sys.path.insert(0, str(ROOT / "tests"))
+
+settings.register_profile("book", deadline=None, derandomize=True)  # the same draws on every machine, however busy
+settings.load_profile("book")
 
 
 @cache

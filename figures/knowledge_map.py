@@ -9,8 +9,8 @@ from helpers.drawing import STYLE, Drawing
 
 from .kit import FAINT, INK, ROLES
 
-LINE, HEADING, NARROW = 0.205, 1.35, 0.31  # inches of a line; lines that a heading takes; inches of the shortest arc
-ARCS, WIDTH = 1.25, 5.2                    # inches for the arcs, and of the whole picture
+LINE, HEADING, NARROW = 0.215, 1.35, 0.27  # inches of a line; lines that a heading takes; inches of the shortest arc
+ARCS, TEXT = 1.0, 3.35                     # inches for the arcs and for the words
 COLOURS = [ROLES[role][0] for role in ("rows", "queries", "keys", "values")]  # they alternate, to tell arcs apart
 
 
@@ -53,6 +53,11 @@ def _places(graph, names):
     return heights, headings, y
 
 
+def _fitting(words: str, letter: float = 0.55) -> float:
+    """The size in points, at most 10.5, at which the words fit; `letter` is the mean width of one, in sizes."""
+    return min(10.5, 72 * (TEXT - 0.2) / (letter * len(words)))
+
+
 def _arc(axes, top, bottom, colour, longest):
     """Half an ellipse to the left of the dots, with a head where it arrives."""
     reach = NARROW + (ARCS - NARROW) * (max(bottom - top - 1, 0) / max(longest - 1, 1)) ** 0.6
@@ -77,18 +82,19 @@ def draw(graph, names) -> Drawing:
         raise ValueError(f"graph: wanted needs that stand further up, got {', '.join(upwards)}")
     heights, headings, lines = _places(graph, names)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, LINE * lines))
+        figure = Figure(figsize=(ARCS + TEXT, LINE * lines))
         axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(-ARCS - 0.12, WIDTH - ARCS - 0.12), ylim=(lines - 0.4, -0.6))
+        axes.set(xlim=(-ARCS - 0.1, TEXT - 0.1), ylim=(lines - 0.4, -0.6))
         axes.axis("off")
+        size = min(_fitting(graph.nodes[name]["idea"]) for name in names)
         longest = max((heights[b] - heights[a] for a, b in edges), default=1)
         for a, b in edges:
             _arc(axes, heights[a], heights[b], COLOURS[order[a] % len(COLOURS)], longest)
         for y, words in headings:
-            axes.text(0, y, words, fontsize=9, color=FAINT, va="center", fontweight="bold")
+            axes.text(0, y, words, fontsize=min(9, _fitting(words, letter=0.61)), color=FAINT, va="center", fontweight="bold")
         for name, y in heights.items():
             elsewhere = any(need not in heights for need in graph.predecessors(name))
             axes.plot(0, y, "o", color=INK, markersize=4.5, markerfacecolor="white" if elsewhere else INK)
-            axes.text(0.12, y, graph.nodes[name]["idea"], fontsize=9.5, color=INK, va="center")
+            axes.text(0.12, y, graph.nodes[name]["idea"], fontsize=size, color=INK, va="center")
     says = [f"{graph.nodes[b]['idea']} needs {graph.nodes[a]['idea']}" for a, b in edges]
     return Drawing(figure, "\n".join(says))

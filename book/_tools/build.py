@@ -1,4 +1,4 @@
-"""Build the website: execute what changed, check the numbers, run Jupyter Book, check the pages.
+"""Build the website: execute what changed, check the numbers, run Jupyter Book, check the pages, add the notebooks.
 
 Usage: build.py [ROOT]    ROOT is the folder with _config.yml and _toc.yml, this book's own by default.
 Exit status 0 when every page was built and nothing warned; otherwise 1, and no site is left behind.
@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from execute import execute  # noqa: E402
+from notebooks import publish  # noqa: E402
 from numbers_in_prose import given, stale  # noqa: E402
 from pages import pages  # noqa: E402
 
@@ -50,6 +51,10 @@ def main(root: Path):
     missing = [page.name for page in book if not (site / f"{page.name}.html").is_file()]
     if missing:
         fail(root, [f"_toc.yml: page {name} is missing from the output" for name in missing])
+    try:
+        publish(root, book)
+    except ValueError as error:
+        fail(root, [str(error)])
     say(f"{len(book)} pages in {time.perf_counter() - start:.1f} s: {site / 'index.html'}")
 
 

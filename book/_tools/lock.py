@@ -12,7 +12,7 @@ HEAD = "# Every package of the book's environment at the version it was built an
 def main():
     subprocess.run([sys.executable, "-m", "piptools", "compile", "--quiet", "--strip-extras", "--no-header",
                     "--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host",
-                    "--annotation-style=line", "--extra=book", "--extra=test", f"--output-file={LOCK}",
+                    "--annotation-style=line", "--extra=book", "--extra=lab", "--extra=test", f"--output-file={LOCK}",
                     "pyproject.toml"], cwd=ROOT, check=True)
     # A local build of torch names itself 2.x+cpu; the pin must find any build of that version.
     LOCK.write_text(HEAD + LOCK.read_text().replace("+cpu", ""), encoding="utf-8")

@@ -1,0 +1,212 @@
+// JupyterLab and Notebook 7 render a chapter's Markdown with jupyterlab-myst.  This adds what that cannot know:
+// the book's numbers in captions, references and citations; captions and alt texts of pictures, which stand in cell
+// metadata; folded code cells; and solutions that go on in later cells.  It changes nothing that is saved.
+(() => {
+  "use strict";
+  const NAME = "sequence-models-book";
+  const STYLE = `
+    .book-caption { margin-bottom: 12px; max-width: 46em;
+      padding-left: calc(var(--jp-cell-collapser-width) + var(--jp-cell-prompt-width) + var(--jp-cell-padding) + 4px); }
+    .jp-RenderedHTMLCommon caption { text-align: left; min-width: min(30em, 60vw); padding-left: 6px; }
+    .book-caption, .jp-RenderedHTMLCommon caption { font-size: var(--jp-content-font-size1); line-height: 1.5; color: var(--jp-content-font-color1); }
+    .book-caption .jp-RenderedMarkdown, .book-caption .myst { padding: 0; }
+    .book-caption p { margin: 0; }
+    .book-number { font-weight: 600; margin-right: .4em; }
+    .myst .book-reference, .book-reference { color: var(--jp-content-link-color); cursor: pointer; }
+    .book-reference:not([data-page]) { color: inherit; cursor: inherit; }
+    .book-reference > svg { display: none; }
+    .book-folded, .book-end { display: none !important; }
+    .jp-RenderedSVG img { max-width: 100%; }
+    [data-jp-theme-light="false"] .jp-RenderedSVG { background: white; width: fit-content; padding: 4px; }
+  `;
+
+  // Text nodes belong to React; writing their data is safe, putting other nodes in their place is not.
+  const texts = element => [...element.childNodes].filter(child => child.nodeType === Node.TEXT_NODE);
+  const write = (element, text) => {
+    texts(element).forEach((node, i) => {
+      const data = i === 0 ? text : "";
+      if (node.data !== data) node.data = data;
+    });
+  };
+
+  const readable = label => label.replace(/^(tab|fig|eq|chap|sec|ex)-/, "").replace(/[-_]/g, " ");
+  const kind = label => ({ tab: "table", fig: "figure", eq: "equation", chap: "chapter" })[label.split("-")[0]] ?? "section";
+
+  class Chapter {
+    constructor(app, panel, rendermime, labels) {
+      Object.assign(this, { app, panel, notebook: panel.content, rendermime, labels, folded: new WeakSet() });
+      const later = () => {
+        if (!this.waiting) this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.dress(); });
+      };
+      this.observer = new MutationObserver(later);
+      this.observer.observe(this.notebook.node, { childList: true, subtree: true, characterData: true });
+      this.notebook.node.addEventListener("toggle", later, true);
+      this.notebook.node.addEventListener("click", event => this.follow(event));
+      panel.disposed.connect(() => this.observer.disconnect());
+      later();
+    }
+
+    text(label) {
+      const work = /^([a-z]+)(\d{4})[a-z]*$/.exec(label);
+      return this.labels[label]?.text ?? (work ? `${work[1][0].toUpperCase()}${work[1].slice(1)} [${work[2]}]`
+                                               : `${kind(label)} “${readable(label)}”`);
+    }
+
+    dress() {
+      let gate = null;  // the opened or closed solution that the cells below still belong to
+      for (const cell of this.notebook.widgets) {
+        if (cell.model.type === "code") {
+          cell.node.classList.toggle("book-folded", gate !== null && !gate.open);
+          this.code(cell);
+        } else {
+          this.prose(cell.node);
+          gate = this.fold(cell.node, gate);
+        }
+      }
+    }
+
+    code(cell) {
+      const tags = cell.model.getMetadata("tags") ?? [];
+      if (tags.some(tag => tag === "hide-input" || tag === "remove-input") && !this.folded.has(cell)) {
+        this.folded.add(cell);
+        cell.inputHidden = true;
+      }
+      for (const caption of cell.node.querySelectorAll("table[id] > caption")) {
+        this.number(caption, caption.parentElement.id);
+        this.prose(caption);
+      }
+      const said = cell.model.getMetadata("mystnb") ?? {};
+      const drawn = cell.node.querySelector(".jp-RenderedSVG img, .jp-RenderedImage img");
+      const old = cell.node.querySelector(".book-caption");
+      if (!drawn) old?.remove();
+      else {
+        if (said.image?.alt && drawn.alt !== said.image.alt) drawn.alt = said.image.alt;
+        if (said.figure?.caption && !old) this.caption(cell, said.figure);
+        else if (old) this.prose(old);
+      }
+    }
+
+    caption(cell, figure) {
+      const place = document.createElement("div");
+      place.className = "book-caption";
+      place.id = figure.name ?? "";
+      const rendered = this.rendermime.createRenderer("text/markdown");
+      const number = this.labels[figure.name]?.text ?? "Figure";
+      const model = this.rendermime.createModel({ data: { "text/markdown": `**${number}.** ${figure.caption}` } });
+      rendered.renderModel(model);
+      place.append(rendered.node);
+      cell.node.querySelector(".jp-Cell-outputWrapper").after(place);
+    }
+
+    number(caption, label) {
+      if (caption.querySelector(".book-number")) return;
+      const number = document.createElement("span");
+      number.className = "book-number";
+      number.textContent = `${this.labels[label]?.text ?? "Table"}.`;
+      caption.prepend(number);
+    }
+
+    // References and citations that jupyterlab-myst did not find, and the numbers it gave to equations and exercises.
+    prose(node) {
+      for (const lost of node.querySelectorAll('[title="Cross Reference Not Found"], [title="Citation Not Found"]')) {
+        const label = lost.dataset.label ??= lost.textContent.trim();
+        const target = this.labels[label];
+        lost.classList.add("book-reference");
+        if (target?.page) lost.dataset.page = target.page;
+        write(lost, this.text(label));
+      }
+      for (const code of node.matches("caption") ? node.querySelectorAll("code") : []) {
+        const role = code.previousSibling?.data ?? "";
+        const match = /^(.*)\{(?:numref|ref|eq|cite:\w+)\}$/s.exec(role);
+        if (!match) continue;
+        const words = document.createElement("span");
+        words.textContent = this.text(code.textContent);
+        code.previousSibling.data = match[1];
+        code.replaceWith(words);
+      }
+      for (const equation of node.querySelectorAll(".myst div.flex.my-5.group")) {
+        const number = equation.lastElementChild?.querySelector("a");
+        const label = this.labels[equation.id]?.text.replace(/^equation /, "");
+        if (number) label ? write(number, label) : this.labels.loaded && number.classList.add("book-end");
+      }
+      for (const link of node.querySelectorAll('.myst a[href^="#eq-"]:not([title]), .myst a[href^="#ex-"]')) {
+        const target = this.labels[link.hash.slice(1)];
+        if (target) write(link, target.text);
+      }
+    }
+
+    // A prompt is headed by its own words, and the fold below it says what opening it does.
+    prompt(title) {
+      const link = title.querySelector("a:not(.book-end)");
+      if (!link || !/^(Solution to )?Exercise\s+\(Pause and predict/.test(title.textContent)) return;
+      const words = texts(title).filter(node => node.data.trim());
+      if (title.firstChild === link) {
+        words[0].data = words[0].data.replace("(", "").trimStart();
+        words.at(-1).data = words.at(-1).data.replace(/\)$/, "");
+      } else write(title, "Answer");
+      link.classList.add("book-end");
+    }
+
+    fold(node, gate) {
+      const rendered = node.querySelector(".myst");
+      if (!rendered) return gate;
+      for (const part of rendered.children) {
+        const title = part.querySelector(":scope > .myst-exercise-header .myst-exercise-title, :scope > summary .myst-exercise-title");
+        if (title?.firstChild) this.prompt(title);
+        const start = part.tagName === "DETAILS" && /^(Start of )?Solution to/.test(title?.textContent ?? "");
+        const end = title !== null && title.textContent === "" && !part.querySelector(".myst-exercise-body")?.textContent;
+        part.classList.toggle("book-folded", gate !== null && !gate.open && !end);
+        if (end) {
+          part.classList.add("book-end");
+          gate = null;
+        } else if (start && title.firstChild.data?.startsWith("Start of ")) {
+          part.dataset.gate = "";
+          title.firstChild.data = title.firstChild.data.replace("Start of ", "");
+        }
+        if (start && "gate" in part.dataset) gate = part;
+      }
+      return gate;
+    }
+
+    follow(event) {
+      const label = event.target.closest?.(".book-reference")?.dataset.label;
+      if (!label || !this.labels[label]?.page) return;
+      const here = this.notebook.node.querySelector(`[id="${CSS.escape(label)}"]`);
+      if (here) here.scrollIntoView({ block: "center" });
+      else this.app.commands.execute("docmanager:open", { path: this.sibling(this.labels[label].page) });
+    }
+
+    // A page of the book, seen from this one: both have names such as chapters/one_head.
+    sibling(page) {
+      const folder = this.panel.context.path.split("/").slice(0, -2);
+      return [...folder, `${page}.md`].join("/");
+    }
+  }
+
+  async function activate(app, tracker, rendermime) {
+    const style = document.createElement("style");
+    style.textContent = STYLE;
+    document.head.append(style);
+    const config = JSON.parse(document.getElementById("jupyter-config-data").textContent);
+    const answer = await fetch(`${config.fullLabextensionsUrl}/${NAME}/static/labels.json`).catch(() => null);
+    const labels = answer?.ok ? { ...(await answer.json()), loaded: true } : {};
+    const dress = panel => panel.context.ready.then(() => new Chapter(app, panel, rendermime, labels));
+    tracker.forEach(dress);
+    tracker.widgetAdded.connect((_, panel) => dress(panel));
+  }
+
+  let shared;
+  const load = async name => {
+    const versions = Object.values(shared[name]);
+    return (await versions[0].get())();
+  };
+  (window._JUPYTERLAB ??= {})[NAME] = {
+    init: scope => { shared = scope; },
+    get: async () => {
+      const [{ INotebookTracker }, { IRenderMimeRegistry }] =
+        await Promise.all(["@jupyterlab/notebook", "@jupyterlab/rendermime"].map(load));
+      const plugin = { id: `${NAME}:chapters`, autoStart: true, requires: [INotebookTracker, IRenderMimeRegistry], activate };
+      return () => ({ __esModule: true, default: plugin });
+    },
+  };
+})();

@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PORT ?= 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help book test serve experiments clean lock benchmark
+.PHONY: help book test serve lab notebooks experiments clean lock benchmark
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,17 @@ test: book  ## run every test against the built site
 
 serve: book  ## show the site at http://localhost:8000 (PORT=... for another)
 	@$(PY) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+lab: $(VENV)/ready _build/labels.json  ## open the chapters as notebooks in JupyterLab (ARGS=... goes to it)
+	@$(PY) book/_tools/lab.py $(ARGS)
+
+# Numbers of tables, figures and references come from a built book; a chapter that does not build can still be opened.
+_build/labels.json: | $(VENV)/ready
+	@echo "Building the book once, for the numbers of its tables and figures"
+	-@$(PY) book/_tools/build.py
+
+notebooks: book  ## executed notebooks of all pages, and one archive of them
+	@echo "Notebooks: _build/html/notebooks; archive: _build/html/notebooks/sequence-models-notebooks.zip"
 
 experiments: $(VENV)/ready  ## train the grid of the laboratory anew (RUNS="fresh mixed choices", or all)
 	@$(PY) -m experiments.train $(RUNS)

@@ -13,10 +13,10 @@ def cells(name: str) -> list[str]:
     return [cell for cell in Page(ROOT, name).notebook.cells if cell.cell_type == "code"]
 
 
-def namespace(name: str, **inputs) -> dict:
-    """Run every cell of a page; `inputs` replace names that its parameters cell sets."""
+def namespace(name: str, /, folder=None, **inputs) -> dict:
+    """Run every cell of a page, in its own folder or another; `inputs` replace names that its parameters cell sets."""
     names, here = {"__name__": "__main__"}, os.getcwd()
-    os.chdir((ROOT / name).parent)
+    os.chdir(folder or (ROOT / name).parent)
     try:
         for number, cell in enumerate(cells(name)):
             with redirect_stdout(StringIO()):

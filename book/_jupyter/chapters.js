@@ -56,7 +56,9 @@
       let gate = null;  // the opened or closed solution that the cells below still belong to
       for (const cell of this.notebook.widgets) {
         if (cell.model.type === "code") {
-          cell.node.classList.toggle("book-folded", gate !== null && !gate.open);
+          const absent = cell.model.getMetadata("tags")?.includes("remove-cell")
+            && !cell.node.querySelector('[data-mime-type="application/vnd.jupyter.error"]');
+          cell.node.classList.toggle("book-folded", absent || (gate !== null && !gate.open));
           this.code(cell);
         } else {
           this.prose(cell.node);

@@ -233,29 +233,37 @@ def setup_cell(root: Path) -> str:
                         places="here, *here.parents" + (', Path("/content/book/notebooks")' if colab else ""))
 
 
+def code(cell, said: dict, label_of: dict):
+    """A code cell with its outputs, folded as it is on the page."""
+    tags = cell.metadata.get("tags", [])
+    folds = {"source_hidden": True} if said["answer"] or {"hide-input", "remove-input", "remove-cell"} & set(tags) else {}
+    folds |= {"outputs_hidden": True} if said["answer"] else {}
+    metadata = ({"tags": tags} if tags else {}) | ({"jupyter": folds} if folds else {})
+    return nbformat.v4.new_code_cell(cell.source, metadata=metadata, execution_count=cell.execution_count,
+                                     outputs=[output(one, label_of, said["alt"]) for one in cell.outputs])
+
+
 def notebook(page: Page, soup: BeautifulSoup, names: set[str], label_of: dict):
     """One page as an executed notebook."""
     pieces, shown = markdown_and_cells(soup, page.name, names)
     source = [cell for cell in page.executed().cells if cell.cell_type == "code"] if page.notebook else []
-    if len(source) != len(shown):
-        raise ValueError(f"{page.name}: wanted its {len(source)} code cells on the built page, found {len(shown)}")
+    on_page = [number for number, cell in enumerate(source) if "remove-cell" not in cell.metadata.get("tags", [])]
+    if len(on_page) != len(shown):
+        raise ValueError(f"{page.name}: wanted {len(on_page)} code cells on the built page, found {len(shown)}")
     cells = [nbformat.v4.new_code_cell(setup_cell(page.root), metadata={"tags": ["setup"]})] if source else []
-    caption = ""
+    caption, written = "", 0
     for i, piece in enumerate(pieces):
         if i % 2 == 0:
             text = "\n\n".join(filter(None, (caption, piece.strip())))
             if text:
                 cells.append(nbformat.v4.new_markdown_cell(re.sub(r"\n{3,}", "\n\n", text)))
             continue
-        said, cell = shown[int(piece)], source[int(piece)]
-        tags = cell.metadata.get("tags", [])
-        folds = {"source_hidden": True} if said["answer"] or {"hide-input", "remove-input"} & set(tags) else {}
-        folds |= {"outputs_hidden": True} if said["answer"] else {}
-        metadata = ({"tags": tags} if tags else {}) | ({"jupyter": folds} if folds else {})
-        cells.append(nbformat.v4.new_code_cell(cell.source, metadata=metadata, execution_count=cell.execution_count,
-                                               outputs=[output(one, label_of, said["alt"]) for one in cell.outputs]))
-        number, dot, words = re.match(r"((?:Figure|Table) [\d.]*\d)?( ?)(.*)", said["caption"], re.S).groups()
+        said, last = shown[int(piece)], on_page[int(piece)]
+        cells += [code(cell, said, label_of) for cell in source[written:last + 1]]  # with those the page leaves out
+        written = last + 1
+        number, _, words = re.match(r"((?:Figure|Table) [\d.]*\d)?( ?)(.*)", said["caption"], re.S).groups()
         caption = f"**{number}.** {words}" if number else words
+    cells += [code(cell, {"answer": False, "alt": ""}, label_of) for cell in source[written:]]
     for i, cell in enumerate(cells):
         cell.id = f"{page.name.rpartition('/')[2][:50].replace('_', '-')}-{i}"
     return nbformat.v4.new_notebook(cells=cells, metadata=METADATA)

@@ -33,11 +33,12 @@ def html(page: str) -> BeautifulSoup:
 
 
 def pytest_collection_modifyitems(items):
-    """The marks follow from the file: test_site_*.py read the site, test_browser_*.py open it, test_build_*.py build;
-    a file named after a chapter runs that chapter's cells.  What has no mark is the unit part."""
-    chapters = {path.stem for path in (ROOT / "chapters").glob("*.md")}
+    """The marks follow from the file: test_site_*.py read the site, test_browser_*.py open it, test_build_*.py build,
+    test_jupyter_*.py drive Jupyter; a file named after a chapter, or after the second example, runs chapters' cells.
+    What has no mark is the unit part."""
+    chapters = {path.stem for path in (ROOT / "chapters").glob("*.md")} | {"second_example"}
     for item in items:
-        for kind in ("site", "browser", "build"):
+        for kind in ("site", "browser", "build", "jupyter"):
             if item.path.name.startswith(f"test_{kind}"):
                 item.add_marker(getattr(pytest.mark, kind))
         if item.path.stem.removeprefix("test_") in chapters:

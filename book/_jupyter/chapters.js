@@ -61,7 +61,7 @@
           cell.node.classList.toggle("book-folded", absent || (gate !== null && !gate.open));
           this.code(cell);
         } else {
-          this.prose(cell.node);
+          this.prose(cell.node, cell.model.sharedModel.getSource());
           gate = this.fold(cell.node, gate);
         }
       }
@@ -109,13 +109,15 @@
     }
 
     // References and citations that jupyterlab-myst did not find, and the numbers it gave to equations and exercises.
-    prose(node) {
+    prose(node, source = "") {
       for (const lost of node.querySelectorAll('[title="Cross Reference Not Found"], [title="Citation Not Found"]')) {
-        const label = lost.dataset.label ??= lost.textContent.trim();
+        const said = lost.dataset.said ??= lost.textContent.trim();
+        const named = [...source.matchAll(/\{ref\}`([^`<]*?)\s*<([^>]+)>`/gs)].find(match => match[1] === said);
+        const label = lost.dataset.label = named ? named[2] : said;
         const target = this.labels[label];
         lost.classList.add("book-reference");
         if (target?.page) lost.dataset.page = target.page;
-        write(lost, this.text(label));
+        write(lost, named ? said : this.text(label));
       }
       for (const code of node.matches("caption") ? node.querySelectorAll("code") : []) {
         const role = code.previousSibling?.data ?? "";
@@ -131,9 +133,10 @@
         const label = this.labels[equation.id]?.text.replace(/^equation /, "");
         if (number) label ? write(number, label) : this.labels.loaded && number.classList.add("book-end");
       }
-      for (const link of node.querySelectorAll('.myst a[href^="#eq-"]:not([title]), .myst a[href^="#ex-"]')) {
+      for (const link of node.querySelectorAll(["eq", "ex", "tab", "fig"].map(kind => `.myst a[href^="#${kind}-"]`).join())) {
         const target = this.labels[link.hash.slice(1)];
-        if (target) write(link, target.text);
+        const own = link.closest("figcaption") && link.title;  // the number in front of a caption
+        if (target && !(link.title && link.hash.startsWith("#eq-"))) write(link, own ? `${target.text}.` : target.text);
       }
     }
 

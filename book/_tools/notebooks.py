@@ -364,4 +364,12 @@ def offer(root: Path, page: Page):
         return
     if opening not in text:
         raise ValueError(f"{page.name}: wanted a row of buttons at its head, found none")
-    path.write_text(text.replace(opening, opening + buttons(root, page), 1), encoding="utf-8")
+    text = text.replace(opening, opening + buttons(root, page), 1)
+    head, card, body = text.partition("Run it in Jupyter</div>")  # on the landing page
+    path.write_text(head + card + body.replace("</div>", archive_link(page) + "</div>", 1) if card else text, encoding="utf-8")
+
+
+def archive_link(page: Page) -> str:
+    return (f'<p class="sd-card-text site-only"><a class="archive" download href="{relpath(".", dirname(page.name))}'
+            f'/notebooks/{ARCHIVE}">All notebooks in one archive</a></p>
+')

@@ -86,11 +86,13 @@ def rollout(theta, context, horizon: int) -> torch.Tensor:
     return torch.cat(path, dim=2)
 
 
-def fit(training, validation, seeds=(1, 2, 3, 4, 5), steps: int = 400, rate: float = 0.01, every: int = 10, warm: int = 12) -> Fit:
+def fit(training, validation, seeds=(1, 2, 3, 4, 5), steps: int = 400, rate: float = 0.01, every: int = 10, warm: int = 12,
+        tick=lambda step: None) -> Fit:
     """Train on one-step squared error, all windows in each step; keep the parameters of lowest validation error.
 
     training, validation: windows (count, length).  The first `warm` predictions of a validation window, made
-    while the state still fills, are left out.  Nothing of the test part is seen here.
+    while the state still fills, are left out.  Nothing of the test part is seen here.  `tick(step)` is called
+    after each step.
     """
     with one_thread():
         training, validation = (torch.tensor(np.array(w), dtype=torch.float32) for w in (training, validation))
@@ -107,4 +109,5 @@ def fit(training, validation, seeds=(1, 2, 3, 4, 5), steps: int = 400, rate: flo
                 better = torch.from_numpy(checks[-1] < lowest)
                 best[better] = theta.detach()[better]
                 lowest, at = np.minimum(checks[-1], lowest), np.where(better, step, at)
+            tick(step)
     return Fit(best, at, np.array(checks))

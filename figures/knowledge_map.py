@@ -1,5 +1,7 @@
 """Ideas in reading order, one a line, with an arc from each idea down to those that build on it."""
 
+from pathlib import Path
+
 import matplotlib as mpl
 import networkx as nx
 import numpy as np
@@ -9,6 +11,7 @@ from helpers.drawing import STYLE, Drawing
 
 from .kit import FAINT, INK, ROLES
 
+IDEAS = Path(__file__).resolve().parents[1] / "book" / "knowledge_map.yml"
 LINE, HEADING, NARROW = 0.215, 1.35, 0.27  # inches of a line; lines that a heading takes; inches of the shortest arc
 ARCS, TEXT = 1.0, 3.35                     # inches for the arcs and for the words
 COLOURS = [ROLES[role][0] for role in ("rows", "queries", "keys", "values")]  # they alternate, to tell arcs apart

@@ -1,4 +1,5 @@
-"""Every chapter on other inputs, and from another folder: nothing fails, and any entry can be explained."""
+"""Every page on other inputs, as a script with `# %%` cells, from another folder: nothing fails, and any entry can be
+explained."""
 
 import tempfile
 from functools import cache
@@ -6,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from chapters import namespace
+from chapters import namespace, percent
 from conftest import ROOT
 from pages import pages
 from second_example import EXAMPLE, INPUTS
@@ -26,7 +27,7 @@ CHANGED = [page.name for page in RUN if parameters(page)]
 @cache
 def changed(name: str) -> dict:
     with tempfile.TemporaryDirectory() as elsewhere:
-        return namespace(name, folder=elsewhere, **INPUTS[name])
+        return namespace(name, folder=elsewhere, source=percent(name), **INPUTS.get(name, {}))
 
 
 def test_second_example_shares_no_word_and_no_size_with_the_proverb():
@@ -34,6 +35,10 @@ def test_second_example_shares_no_word_and_no_size_with_the_proverb():
     sizes = lambda e: {len(e.tokens), len(e.vocabulary), *e.embedding.shape, len(e.heads), len(e.mlp.b_1), *map(len, e.heads[0])}
     assert len(EXAMPLE.tokens) != len(PROVERB.tokens) and EXAMPLE.embedding.shape[1] != PROVERB.embedding.shape[1]
     assert len(sizes(EXAMPLE)) >= 5
+
+
+def test_every_input_of_the_tests_belongs_to_a_page():
+    assert set(INPUTS) == set(CHANGED)
 
 
 @pytest.mark.parametrize("page", [page for page in RUN if page.name.startswith("chapters/")], ids=lambda page: page.name)
@@ -47,8 +52,8 @@ def test_chapter_has_one_cell_of_inputs_and_each_of_them_is_tried(page):
     assert typed == set(INPUTS.get(page.name, {})), "tests/second_example.py changes every input of the page and nothing else"
 
 
-@pytest.mark.parametrize("name", CHANGED)
-def test_chapter_runs_on_the_second_example(name):
+@pytest.mark.parametrize("name", [page.name for page in RUN])
+def test_page_runs_on_the_second_example(name):
     assert changed(name).get("example", EXAMPLE) is EXAMPLE
 
 

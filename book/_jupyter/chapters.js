@@ -14,6 +14,7 @@
     .book-number { font-weight: 600; margin-right: .4em; }
     .myst .book-reference, .book-reference { color: var(--jp-content-link-color); cursor: pointer; }
     .book-reference:not([data-page]) { color: inherit; cursor: inherit; }
+    .book-term { color: inherit !important; text-decoration: underline dotted !important; }
     .book-reference > svg { display: none; }
     .book-folded, .book-end { display: none !important; }
     .jp-RenderedSVG img { max-width: 100%; }
@@ -133,11 +134,32 @@
         const label = this.labels[equation.id]?.text.replace(/^equation /, "");
         if (number) label ? write(number, label) : this.labels.loaded && number.classList.add("book-end");
       }
-      for (const link of node.querySelectorAll(["eq", "ex", "tab", "fig"].map(kind => `.myst a[href^="#${kind}-"]`).join())) {
+      for (const link of node.querySelectorAll('.myst a[href^="#"]')) {
         const target = this.labels[link.hash.slice(1)];
         const own = link.closest("figcaption") && link.title;  // the number in front of a caption
-        if (target && !(link.title && link.hash.startsWith("#eq-"))) write(link, own ? `${target.text}.` : target.text);
+        if (/^(Table|Figure|Exercise) /.test(target?.text) || (/^equation /.test(target?.text) && !link.title)) {
+          write(link, own ? `${target.text}.` : target.text);
+        } else if (link.matches('.hover-link[href="#"]')) this.term(link, source);
       }
+      for (const link of node.querySelectorAll(".myst a.link")) {
+        const path = link.dataset.path ??= link.textContent;
+        const [, file, place] = /^([^:]+)\.md(?:#(.*))?$/.exec(path) ?? [];
+        if (!file) continue;
+        const page = this.resolve(file);
+        link.classList.add("book-reference");
+        link.dataset.page = page;
+        write(link, this.labels[place ? `${page}#${place}` : page]?.text ?? readable(place ?? file.split("/").at(-1)));
+      }
+    }
+
+    // A word of the glossary says on hovering what it means.
+    term(link, source) {
+      const said = link.textContent;
+      const named = [...source.matchAll(/\{term\}`([^`<]*?)\s*<([^>]+)>`/gs)].find(match => match[1] === said);
+      const target = this.labels[`term-${(named ? named[2] : said).toLowerCase().replace(/[^a-z0-9]+/g, "-")}`];
+      link.classList.add("book-term");
+      link.dataset.page = target?.page ?? "";
+      link.title = target?.says ?? "";
     }
 
     // A prompt is headed by its own words, and the fold below it says what opening it does.
@@ -174,17 +196,24 @@
     }
 
     follow(event) {
-      const label = event.target.closest?.(".book-reference")?.dataset.label;
-      if (!label || !this.labels[label]?.page) return;
-      const here = this.notebook.node.querySelector(`[id="${CSS.escape(label)}"]`);
-      if (here) here.scrollIntoView({ block: "center" });
-      else this.app.commands.execute("docmanager:open", { path: this.sibling(this.labels[label].page) });
+      const link = event.target.closest?.(".book-reference, .book-term");
+      if (!link?.dataset.page) return;
+      event.preventDefault();
+      const here = link.dataset.label && document.getElementById(link.dataset.label);
+      if (here && this.notebook.node.contains(here)) here.scrollIntoView({ block: "center" });
+      else this.app.commands.execute("docmanager:open", { path: [...this.root(), `${link.dataset.page}.md`].join("/") });
     }
 
-    // A page of the book, seen from this one: both have names such as chapters/one_head.
-    sibling(page) {
-      const folder = this.panel.context.path.split("/").slice(0, -2);
-      return [...folder, `${page}.md`].join("/");
+    // Pages of the book have names such as chapters/one_head, below the folder that holds them all.
+    root() {
+      return this.panel.context.path.split("/").slice(0, -2);
+    }
+
+    // The page that a relative path leads to from this one.
+    resolve(path) {
+      const parts = this.panel.context.path.split("/").slice(this.root().length, -1);
+      for (const part of path.split("/")) part === ".." ? parts.pop() : part !== "." && parts.push(part);
+      return parts.join("/");
     }
   }
 

@@ -62,7 +62,8 @@ def run(page: Page):
                             resources={"metadata": {"path": str(page.path.parent)}})
     start = time.perf_counter()
     try:
-        client.execute(stderr=subprocess.DEVNULL)  # a kernel's start-up notices; errors come as messages
+        client.execute(stderr=subprocess.DEVNULL,  # a kernel's start-up notices; errors come as messages
+                       env=os.environ | {"BOOK_BUILD": "1"})  # cells that train show no progress bar
     except (CellExecutionError, TimeoutError) as error:
         where = f"{page.path.relative_to(page.root)}:{page.line_of(reached)}"
         trace = re.sub(r"\x1b\[[\d;]*m", "", str(error)).strip()

@@ -22,10 +22,11 @@ from pybtex.database import parse_file
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from execute import SHARED  # noqa: E402
 from pages import Page  # noqa: E402
 
 FOLDER, ARCHIVE = "sequence-models-notebooks", "sequence-models-notebooks.zip"
-CARRIED = ("helpers/**/*.py", "helpers/**/*.json", "figures/**/*.py", "experiments/**/*.py", "experiments/results/**/*", "LICENSE")
+CARRIED = (*(pattern for pattern in SHARED if pattern != "requirements.txt"), "LICENSE")  # what cells import and read
 MARK = "\ue000"  # stands for a code cell while its page is turned into Markdown
 METADATA = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
             "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python",
@@ -105,16 +106,21 @@ def site(root: Path, page: str) -> BeautifulSoup:
 
 
 def labels(soup: BeautifulSoup, page: str) -> dict:
-    """What the labels of one page stand for: label -> its words, and the page to find it on."""
+    """What the labels of one page stand for: label -> its words, the page to find it on, and a word's meaning."""
     article, found = soup.find("article"), {}
     for section in article.find_all("section", id=True):
-        for target in section.find_all("span", id=True, recursive=False):
-            found[target["id"]] = plain_words(section.find(["h1", "h2", "h3", "h4"]))
+        if heading := section.find(["h1", "h2", "h3", "h4"], recursive=False):
+            found[f"{page}#{section['id']}"] = plain_words(heading)
+            found |= {target["id"]: plain_words(heading) for target in section.find_all("span", id=True, recursive=False)}
+            found |= {page: plain_words(heading)} if heading.name == "h1" else {}
     for number in article.find_all(class_=["caption-number", "eqno"]):
         if node := number.find_parent(id=True):
             equation = "eqno" in number["class"]
             found[node["id"].removeprefix("equation-")] = ("equation " if equation else "") + number.get_text().rstrip("# ")
-    return {label: {"text": text, "page": page} for label, text in found.items()}
+    meanings = {term["id"]: " ".join(term.find_next("dd").find("p").get_text().partition("\nSee ")[0].split())
+                for term in article.find_all("dt", id=re.compile("^term-"))}
+    return {label: {"text": text, "page": page} for label, text in found.items()} | {
+        term: {"text": term.removeprefix("term-"), "page": page, "says": says} for term, says in meanings.items()}
 
 
 def plain_words(heading) -> str:
@@ -206,6 +212,8 @@ def output(one, label_of: dict, alt: str):
         number = lambda m: (f'{m[1]}<caption style="text-align: left; min-width: 30em"><strong>'
                             f'{label_of.get(m[2], {}).get("text", "Table")}.</strong> ')
         data["text/html"] = named(re.sub(r'(<table id="([^"]*)">)<caption>', number, data["text/html"]), label_of)
+    if "text/markdown" in data:
+        data["text/markdown"] = re.sub(r"\]\(([^)\s:]+)\.md(?:#[^)\s]*)?\)", r"](\1.ipynb)", data["text/markdown"])
     if "image/svg+xml" in data:
         words = alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
         data["image/svg+xml"] = data["image/svg+xml"].replace(
@@ -236,8 +244,9 @@ def setup_cell(root: Path) -> str:
 def code(cell, said: dict, label_of: dict):
     """A code cell with its outputs, folded as it is on the page."""
     tags = cell.metadata.get("tags", [])
-    folds = {"source_hidden": True} if said["answer"] or {"hide-input", "remove-input", "remove-cell"} & set(tags) else {}
-    folds |= {"outputs_hidden": True} if said["answer"] else {}
+    apart = said["answer"] or "remove-cell" in tags
+    folds = {"source_hidden": True} if apart or {"hide-input", "remove-input"} & set(tags) else {}
+    folds |= {"outputs_hidden": True} if apart else {}
     metadata = ({"tags": tags} if tags else {}) | ({"jupyter": folds} if folds else {})
     return nbformat.v4.new_code_cell(cell.source, metadata=metadata, execution_count=cell.execution_count,
                                      outputs=[output(one, label_of, said["alt"]) for one in cell.outputs])
@@ -371,5 +380,4 @@ def offer(root: Path, page: Page):
 
 def archive_link(page: Page) -> str:
     return (f'<p class="sd-card-text site-only"><a class="archive" download href="{relpath(".", dirname(page.name))}'
-            f'/notebooks/{ARCHIVE}">All notebooks in one archive</a></p>
-')
+            f'/notebooks/{ARCHIVE}">All notebooks in one archive</a></p>\n')

@@ -1,6 +1,7 @@
 """Shared by all tests: where the book is, its built pages, and the published values."""
 
 import json
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 from hypothesis import settings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # as in a build: kernels and tests share the cores
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build" / "html"

@@ -54,7 +54,7 @@ INPUTS = {
     "chapters/fixed_context": {
         "example": EXAMPLE, "seed": 7, "T_x": 5, "D_h": 4, "D_s": 2, "N_a": 3, "bits": 3, "N_c": 6, "D": 3},
     "chapters/scaled_heads": {"example": EXAMPLE, "seed": 7, "D": 96, "N_head": 6, "F": 160, "N_layers": 3},
-    "chapters/cue_recall_lab": {"live": Recipe("GRU", (8,), seeds=(6207, 6208), epochs=2), "probed": 32},
+    "chapters/cue_recall_lab": {"live": Recipe("RNN", (8,), seeds=(6207, 6208), epochs=2), "probed": 8},
     "chapters/forecasting_lab": {"drift": 0.05, "horizon": 30, "seeds": (4, 5), "steps": 20},
     "chapters/parameter_audit": {"D": 96, "N_head": 6, "F": 160, "N_layers": 3},
 }

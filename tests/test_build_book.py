@@ -58,9 +58,9 @@ def edit(path, old, new):
 def built(tmp_path_factory):
     """A built book of two pages, copied afresh for each test."""
     root = tmp_path_factory.mktemp("book")
-    for name in ("_config.yml", "requirements.txt"):
+    for name in ("_config.yml", "pyproject.toml", "requirements.txt"):
         shutil.copy(ROOT / name, root)
-    for name in ("helpers", "book/_tools", "book/_static"):
+    for name in ("helpers", "book/_jupyter", "book/_tools", "book/_static"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "helpers" / "answer.py").write_text("ANSWER = 0.25\n")
     (root / "chapters").mkdir()
@@ -134,3 +134,20 @@ def test_a_page_without_a_file_is_named(book):
     edit(book / "_toc.yml", "chapters/page", "chapters/lost")
     code, said = build(book)
     assert code == 1 and "chapters/lost" in said
+
+
+def test_notebooks_follow_the_page_and_its_buttons_the_address(book):
+    made = book / "_build" / "html" / "notebooks" / "chapters" / "page.ipynb"
+    first = made.read_text(encoding="utf-8")
+    assert "The answer is 0.25, drawn in Figure 1.1." in first and "**Figure 1.1.** A caption." in first
+    assert 'href="../notebooks/chapters/page.ipynb"' in html(book) and "colab" not in html(book).lower()
+    edit(book / "_config.yml", 'url: ""', "url: https://github.com/somebody/some-book")
+    edit(book / "chapters" / "page.md", "The answer is", "The result is")
+    code, said = build(book)
+    assert code == 0, said
+    address = "https://colab.research.google.com/github/somebody/some-book/blob/gh-pages/notebooks/chapters/page.ipynb"
+    assert html(book).count(address) == html(book).count("btn-binder") == html(book).count("btn-notebook") == 1
+    assert "The result is 0.25" in made.read_text(encoding="utf-8") and "git clone" in made.read_text(encoding="utf-8")
+    edit(book / "_config.yml", "url: https://github.com/somebody/some-book", 'url: ""')
+    code, said = build(book)
+    assert code == 0 and "colab" not in html(book).lower() and "git clone" not in made.read_text(encoding="utf-8")

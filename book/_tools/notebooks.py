@@ -110,7 +110,7 @@ def labels(soup: BeautifulSoup, page: str) -> dict:
     article, found = soup.find("article"), {}
     for section in article.find_all("section", id=True):
         if heading := section.find(["h1", "h2", "h3", "h4"], recursive=False):
-            found[f"{page}#{section['id']}"] = plain_words(heading)
+            found |= {name: plain_words(heading) for name in (section["id"], f"{page}#{section['id']}")}
             found |= {target["id"]: plain_words(heading) for target in section.find_all("span", id=True, recursive=False)}
             found |= {page: plain_words(heading)} if heading.name == "h1" else {}
     for number in article.find_all(class_=["caption-number", "eqno"]):

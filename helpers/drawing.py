@@ -92,6 +92,7 @@ def heatmap(values, rows, columns, scale="signed", limit=1.0, allow=None, rule=N
         axes.set_ylabel(row_axis)
         side = figure.colorbar(image, ax=axes, fraction=0.05, pad=0.04, aspect=18, label=bar)
         side.outline.set_visible(False)
+        side.solids.set(rasterized=False, edgecolor="face")  # matplotlib would put pixels into the PDF
         side.ax.tick_params(length=2, labelsize=8)
     lines = [f"{label}: " + " ".join(number(x) for x in row) for label, row in zip(rows, values)]
     return Drawing(figure, "\n".join(lines))

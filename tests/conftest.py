@@ -37,11 +37,11 @@ def html(page: str) -> BeautifulSoup:
 
 def pytest_collection_modifyitems(items):
     """The marks follow from the file: test_site_*.py read the site, test_browser_*.py open it, test_build_*.py build,
-    test_jupyter_*.py drive Jupyter; a file named after a chapter, or after the second example, runs chapters' cells.
-    What has no mark is the unit part."""
+    test_jupyter_*.py drive Jupyter, test_paper_*.py read the PDFs; a file named after a chapter, or after the second
+    example, runs chapters' cells.  What has no mark is the unit part."""
     chapters = {path.stem for path in (ROOT / "chapters").glob("*.md")} | {"second_example"}
     for item in items:
-        for kind in ("site", "browser", "build", "jupyter"):
+        for kind in ("site", "browser", "build", "jupyter", "paper"):
             if item.path.name.startswith(f"test_{kind}"):
                 item.add_marker(getattr(pytest.mark, kind))
         if item.path.stem.removeprefix("test_") in chapters:

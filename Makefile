@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PORT ?= 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help book test serve lab notebooks experiments clean lock benchmark
+.PHONY: help book test serve lab notebooks pdf handouts experiments clean lock benchmark
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +18,7 @@ help:  ## list the commands
 book: $(VENV)/ready  ## build the website in _build/html
 	@$(PY) book/_tools/build.py
 
-test: book  ## run every test against the built site
+test: book  ## run every test against the built site, and against the PDFs where they are there
 	@$(PY) -m pytest
 
 serve: book  ## show the site at http://localhost:8000 (PORT=... for another)
@@ -34,6 +34,14 @@ _build/labels.json: | $(VENV)/ready
 
 notebooks: book  ## executed notebooks of all pages, and one archive of them
 	@echo "Notebooks: _build/html/notebooks; archive: _build/html/notebooks/sequence-models-notebooks.zip"
+
+PAPER_OPTIONS = $(if $(EDITION),--edition $(EDITION)) $(if $(PAPER),--paper $(PAPER)) $(if $(ADDRESS),--address $(ADDRESS))
+
+pdf: $(VENV)/ready  ## typeset the whole book, for students and for instructors (EDITION=student PAPER=letter; needs XeLaTeX)
+	@$(PY) book/_tools/paper.py book $(PAPER_OPTIONS)
+
+handouts: $(VENV)/ready  ## typeset a handout for each chapter, in both editions (CHAPTER=one_head EDITION=student PAPER=letter)
+	@$(PY) book/_tools/paper.py handouts $(if $(CHAPTER),--chapter $(CHAPTER)) $(PAPER_OPTIONS)
 
 experiments: $(VENV)/ready  ## train the grid of the laboratory anew (RUNS="fresh mixed choices", or all)
 	@$(PY) -m experiments.train $(RUNS)

@@ -16,6 +16,7 @@ from execute import execute  # noqa: E402
 from notebooks import publish  # noqa: E402
 from numbers_in_prose import given, stale  # noqa: E402
 from pages import pages  # noqa: E402
+from paper_links import link  # noqa: E402
 
 
 def say(*words):
@@ -29,10 +30,10 @@ def fail(root: Path, messages: list[str]):
     sys.exit("\n" + "\n\n".join(messages) + f"\n\nThe book was not built: {len(messages)} problem(s), listed above.")
 
 
-def jupyter_book(root: Path):
+def jupyter_book(root: Path, builder: str = "html"):
     """Jupyter Book with warnings as errors; its own chatter is kept unless something is wrong."""
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()",
-               "build", ".", "-n", "-W", "--keep-going", "-q"]
+               "build", ".", "--builder", builder, "-n", "-W", "--keep-going", "-q"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     if done.returncode:
         fail(root, [(done.stderr.strip() or done.stdout.strip())])
@@ -55,6 +56,7 @@ def main(root: Path):
         publish(root, book)
     except ValueError as error:
         fail(root, [str(error)])
+    link(root)
     say(f"{len(book)} pages in {time.perf_counter() - start:.1f} s: {site / 'index.html'}")
 
 

@@ -5,7 +5,7 @@ import re
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
-from sphinx_exercise.nodes import exercise_enumerable_node, exercise_node, solution_node
+from sphinx_exercise.nodes import exercise_node, solution_node
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +38,9 @@ def name_prompts(app, doctree, docname):
             words = re.sub(r"^Exercise\s*\((.*)\)$", r"\1", title.astext(), flags=re.S)
             title.children = [nodes.Text(words)]
     prompts = {label for node in doctree.findall(exercise_node) if "predict" in node["classes"] for label in node["ids"]}
-    for solution in list(doctree.findall(solution_node)):
+    for solution in doctree.findall(solution_node):
         if solution.get("target_label") in prompts:
             next(solution.findall(nodes.title)).children = [nodes.Text("Answer")]
-        if app.config.book_hide_solutions:  # sphinx-exercise's own option leaves the cells of a gated solution standing
-            solution.parent.remove(solution)
 
 
 def tidy_page(app, pagename, templatename, context, doctree):
@@ -54,27 +52,9 @@ def tidy_page(app, pagename, templatename, context, doctree):
         context["body"] = re.sub(r'id="(exercise|solution)-content"', r'class="\1-content"', context["body"])
 
 
-def latex_box(name):
-    """Handlers that set a node in an environment of paper.sty; its title is the environment's argument."""
-    def visit(self, node):
-        label = node.get("label", "")
-        environment = "bookpredict" if name == "bookexercise" and "predict" in node["classes"] else name
-        node["environment"] = environment
-        self.body.append(f"\\phantomsection\\label{{exercise:{label}}}\n\\begin{{{environment}}}")
-
-    def depart(self, node):
-        lines = {"bookpredict": 3, "bookexercise": 8}.get(node["environment"])
-        self.body.append((f"\\writinglines{{{lines}}}" if lines else "") + f"\\end{{{node['environment']}}}\n")
-
-    return visit, depart
-
-
 def setup(app):
     app.setup_extension("sphinx_exercise")
-    for node, name in ((exercise_node, "bookexercise"), (exercise_enumerable_node, "bookexercise"),
-                       (solution_node, "booksolution")):
-        app.add_node(node, override=True, latex=latex_box(name))
-    app.add_config_value("book_hide_solutions", False, "")
+    app.setup_extension("sphinx_paper")
     app.add_transform(RowHeadings)
     app.connect("doctree-read", require_alt_text)
     app.connect("doctree-resolved", name_prompts, priority=900)

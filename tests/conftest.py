@@ -28,11 +28,14 @@ def published():
 
 @cache
 def html(page: str) -> BeautifulSoup:
-    """A built page, parsed."""
+    """A built page, parsed; each formula stands as the TeX it was made from."""
     path = SITE / f"{page}.html"
     if not path.is_file():
         pytest.fail(f"{page} is not in the built site; run `make book` first")
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    for formula in soup.find_all("math"):
+        formula.replace_with(rf"\({formula.find('annotation').get_text()}\)")
+    return soup
 
 
 def pytest_collection_modifyitems(items):

@@ -7,12 +7,24 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from conftest import ROOT, SITE
+from axe_playwright_python.sync_playwright import Axe
+from conftest import ROOT, SITE, html
 from pages import pages
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which(
     "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+
+NAMES = [page.name for page in pages(ROOT)]
+CHAPTER = "chapters/one_head"
+FORMULAS = "nodes => nodes.map(n => n.getBoundingClientRect()).map(r => [r.width, r.height])"
+
+
+def serious(violations) -> list[str]:
+    """What axe calls serious or critical, with the first element of each."""
+    return [f"{v['impact']}: {v['id']}, {len(v['nodes'])} times, first {v['nodes'][0]['html'][:200]}: {v['nodes'][0]['failureSummary']}"
+            for v in violations if v["impact"] in ("serious", "critical")]
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -43,7 +55,7 @@ def address():
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", [page.name for page in pages(ROOT)])
+@pytest.mark.parametrize("page", NAMES)
 def test_page_opens_cleanly(browser, address, page, scheme, width):
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     tab, troubles = context.new_page(), []
@@ -54,14 +66,117 @@ def test_page_opens_cleanly(browser, address, page, scheme, width):
     tab.on("request", lambda request: None if request.url.startswith((address, "data:")) else troubles.append(
         f"another host: {request.url}"))
     tab.goto(f"{address}/{page}.html", wait_until="load")
-    tab.wait_for_function("!window.MathJax || (MathJax.startup && MathJax.startup.promise)")
-    tab.evaluate("window.MathJax ? MathJax.startup.promise.then(() => true) : true")
-    errors = tab.eval_on_selector_all("mjx-merror, [data-mjx-error]", "nodes => nodes.map(n => n.textContent)")
-    unset = tab.eval_on_selector_all("main .math", r"nodes => nodes.map(n => n.textContent).filter(t => /\\[([]/.test(t))")
+    fonts = tab.evaluate("document.fonts.ready.then(() => [...document.fonts].filter(f => f.status == 'loaded').map(f => f.family))")
+    formulas = tab.eval_on_selector_all("main math", FORMULAS)
     sideways = tab.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     theme = tab.evaluate("document.documentElement.dataset.theme")
+    cookies = context.cookies()
     context.close()
     assert not troubles
-    assert not errors and not unset, (errors, unset)
+    assert all(width > 1 and height > 5 for width, height in formulas), "a formula takes no room"
+    assert not formulas or any("STIX Two Math" in family for family in fonts), fonts
     assert sideways <= 0, f"the page scrolls {sideways} pixels sideways"
     assert theme == scheme
+    assert not cookies
+    assert len(formulas) == len(html(page).find_all(class_="math"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", [*NAMES, "index", "search", "404"])
+def test_axe_finds_nothing_serious(browser, address, page, scheme):
+    """Accessibility rules on the whole page; the browser itself draws what stands inside formulas.
+
+    The two schemes differ in colours alone, so the dark one is only asked about colours.
+    """
+    options = {"resultTypes": ["violations"]}
+    if scheme == "dark":
+        options["runOnly"] = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    tab = context.new_page()
+    tab.goto(f"{address}/{page}.html", wait_until="load")
+    tab.wait_for_url(lambda url: not url.endswith("/index.html") or url.endswith("/book/index.html"))
+    found = Axe().run(tab, context={"exclude": [["math"]]}, options=options).response["violations"]
+    context.close()
+    assert not serious(found)
+
+
+@pytest.mark.parametrize("page", NAMES)
+def test_everything_that_scrolls_on_a_phone_is_reached_by_keyboard(browser, address, page):
+    context = browser.new_context(viewport={"width": 390, "height": 800})
+    tab = context.new_page()
+    tab.goto(f"{address}/{page}.html", wait_until="load")
+    rules = {"runOnly": {"type": "rule", "values": ["scrollable-region-focusable", "landmark-unique", "label", "button-name"]}}
+    found = Axe().run(tab, options=rules).response["violations"]
+    boxes = tab.eval_on_selector_all("main .formula, main span.math, main .pst-scrollable-table-container, main figure", """nodes =>
+        nodes.filter(n => n.scrollWidth > n.clientWidth + 1 && n.tabIndex < 0).map(n => n.textContent.slice(0, 60))""")
+    cut = tab.eval_on_selector_all("main .eqno, main caption .caption-box, main figcaption", """nodes => nodes
+        .filter(n => n.getBoundingClientRect().width && n.getBoundingClientRect().right > innerWidth).map(n => n.textContent.slice(0, 60))""")
+    context.close()
+    assert not serious(found) and not boxes
+    assert not cut, "a caption or an equation number sticks out of the window"
+
+
+def test_a_chapter_works_with_the_keyboard_alone(browser, address):
+    """Skip link, search, folded code and folded answers, without a pointer."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    tab.goto(f"{address}/{NAMES[-3]}.html", wait_until="load")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.textContent").strip() == "Skip to main content"
+    tab.keyboard.press("Enter")
+    assert tab.url.endswith("#main-content")
+    tab.keyboard.press("Control+k")
+    assert tab.evaluate("document.activeElement.name") == "q"
+    tab.keyboard.press("Escape")
+    tab.goto(f"{address}/{CHAPTER}.html", wait_until="load")
+    folds = tab.locator("main details.hide > summary, main .toggle-button")
+    assert folds.count() > 10
+    for fold in (tab.locator("main details.hide > summary").first, tab.locator("main details.admonition > summary, main .toggle-button").last):
+        before = tab.evaluate("document.documentElement.scrollHeight")
+        fold.focus()
+        assert tab.evaluate("document.activeElement !== document.body"), "a fold cannot be reached"
+        tab.keyboard.press("Enter")
+        tab.wait_for_function(f"document.documentElement.scrollHeight > {before}")
+    moving = tab.evaluate("""[...document.querySelectorAll("*")].filter(n => getComputedStyle(n).transitionDuration
+        .split(", ").some(d => parseFloat(d) > 0.01)).length""")
+    tab.close()
+    assert moving == 0, "something moves although the reader asked for no motion"
+
+
+@pytest.fixture
+def offline(browser):
+    """A window without any network; what it asks for besides files is kept in `asked`."""
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    tab, tab.asked, tab.troubles = context.new_page(), [], []
+    tab.on("request", lambda request: None if request.url.startswith(("file:", "data:")) else tab.asked.append(request.url))
+    tab.on("requestfailed", lambda request: tab.troubles.append(f"failed: {request.url}"))
+    tab.on("pageerror", lambda error: tab.troubles.append(f"script error: {error}"))
+    tab.on("console", lambda message: tab.troubles.append(message.text) if message.type == "error" else None)
+    yield tab
+    context.close()
+
+
+@pytest.mark.parametrize("page", NAMES)
+def test_page_opens_from_a_folder_without_network(offline, page):
+    offline.goto((SITE / f"{page}.html").as_uri(), wait_until="load")
+    fonts = offline.evaluate("document.fonts.ready.then(() => [...document.fonts].filter(f => f.status == 'loaded').length)")
+    offline.eval_on_selector_all("main img", "nodes => nodes.forEach(n => n.loading = 'eager')")
+    offline.wait_for_function("[...document.querySelectorAll('main img')].every(n => n.complete && n.naturalWidth > 0)")
+    assert not offline.asked and not offline.troubles
+    assert fonts >= 2
+
+
+def test_search_works_from_a_folder_without_network(offline):
+    offline.goto((SITE / "search.html").as_uri() + "?q=softmax", wait_until="load")
+    offline.wait_for_selector("#search-results li a")
+    offline.wait_for_function("/found|matching/.test(document.querySelector('#search-results').textContent)")
+    assert offline.locator("#search-results li").count() >= 3
+    offline.locator("#search-results li a").first.click()
+    offline.wait_for_load_state()
+    assert offline.locator("article h1").first.is_visible() and "softmax" in offline.content()
+    assert not offline.asked and not offline.troubles
+
+
+def test_the_folder_s_start_page_leads_to_the_book(offline):
+    offline.goto((SITE / "index.html").as_uri(), wait_until="load")
+    offline.wait_for_url(f"**/{NAMES[0]}.html")
+    assert not offline.asked

@@ -4,6 +4,7 @@ Usage: build.py [ROOT]    ROOT is the folder with _config.yml and _toc.yml, this
 Exit status 0 when every page was built and nothing warned; otherwise 1, and no site is left behind.
 """
 
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from execute import execute  # noqa: E402
-from notebooks import publish  # noqa: E402
+from finish import finish  # noqa: E402
+from notebooks import offer, publish  # noqa: E402
 from numbers_in_prose import given, stale  # noqa: E402
 from pages import pages  # noqa: E402
 from paper_links import link  # noqa: E402
@@ -30,6 +32,16 @@ def fail(root: Path, messages: list[str]):
     sys.exit("\n" + "\n\n".join(messages) + f"\n\nThe book was not built: {len(messages)} problem(s), listed above.")
 
 
+def drop_outdated(root: Path):
+    """Forget all pages when the tools that write them have changed; Sphinx would keep the old ones."""
+    stamp = root / "_build" / "page-tools"
+    now = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((root / "book" / "_tools").glob("*.py")))).hexdigest()
+    if not stamp.is_file() or stamp.read_text() != now:
+        for folder in ("html", ".doctrees"):
+            shutil.rmtree(root / "_build" / folder, ignore_errors=True)
+        stamp.write_text(now)
+
+
 def jupyter_book(root: Path, builder: str = "html"):
     """Jupyter Book with warnings as errors; its own chatter is kept unless something is wrong."""
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()",
@@ -37,6 +49,20 @@ def jupyter_book(root: Path, builder: str = "html"):
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     if done.returncode:
         fail(root, [(done.stderr.strip() or done.stdout.strip())])
+
+
+def complete(root: Path, book: list):
+    """What is added to Jupyter Book's site: buttons and links, the finish, and the notebooks made from its pages."""
+    try:
+        for page in book:
+            offer(root, page)
+        link(root)
+        troubles = finish(root, root / "_build" / "html", [page.name for page in book])
+        if troubles:
+            fail(root, troubles)
+        publish(root, book)
+    except ValueError as error:
+        fail(root, [str(error)])
 
 
 def main(root: Path):
@@ -47,16 +73,13 @@ def main(root: Path):
     if failures:
         fail(root, failures)
     say("Typesetting the pages")
+    drop_outdated(root)
     jupyter_book(root)
     site = root / "_build" / "html"
     missing = [page.name for page in book if not (site / f"{page.name}.html").is_file()]
     if missing:
         fail(root, [f"_toc.yml: page {name} is missing from the output" for name in missing])
-    try:
-        publish(root, book)
-    except ValueError as error:
-        fail(root, [str(error)])
-    link(root)
+    complete(root, book)
     say(f"{len(book)} pages in {time.perf_counter() - start:.1f} s: {site / 'index.html'}")
 
 

@@ -5,6 +5,7 @@ the page as the site has it, with every reference resolved and every caption num
 the outputs in the execution cache.  The same site gives the same bytes.
 """
 
+import hashlib
 import json
 import re
 import shutil
@@ -65,7 +66,7 @@ class Plain(MarkdownConverter):
     def convert_span(self, el, text, parent_tags):
         if "math" not in el.get("class", []):
             return text
-        tex = el.get_text().strip().removeprefix(r"\(").removesuffix(r"\)")
+        tex = tex_of(el)
         in_table = {"td", "th"} & parent_tags  # where a bar would end the cell
         return "$" + (tex.replace("|", r"\vert ") if in_table else tex) + "$"
 
@@ -73,8 +74,8 @@ class Plain(MarkdownConverter):
         kinds = el.get("class", [])
         if "math" in kinds:
             number = el.find(class_="eqno")
-            tag = rf" \tag{{{number.extract().get_text().strip('()')}}}" if number else ""
-            tex = el.get_text().strip().removeprefix(r"\[").removesuffix(r"\]").strip()
+            tag = rf" \tag{{{number.get_text().strip('()')}}}" if number else ""
+            tex = tex_of(el)
             boxed = el.find_parent(class_="admonition")  # a quoted line begins with >, which is no mathematics
             return f"\n\n$$ {' '.join((tex + tag).split())} $$\n\n" if boxed else f"\n\n$$\n{tex}{tag}\n$$\n\n"
         if "admonition" in kinds:
@@ -99,10 +100,15 @@ class Plain(MarkdownConverter):
         raise ValueError(f"wanted every picture as the output of a cell, got {el.get('src')} in the text")
 
 
-def site(root: Path, page: str) -> BeautifulSoup:
-    """The text of a built page."""
+def tex_of(formula) -> str:
+    """The TeX that a formula of the page carries with it."""
+    return formula.find("annotation", encoding="application/x-tex").get_text().strip()
+
+
+def site(root: Path, page: str) -> str:
+    """The text of a built page, as HTML."""
     html = (root / "_build" / "html" / f"{page}.html").read_text(encoding="utf-8")
-    return BeautifulSoup(html[html.index("<article"):html.index("</article>")], "html.parser")
+    return html[html.index("<article"):html.index("</article>")]
 
 
 def labels(soup: BeautifulSoup, page: str) -> dict:
@@ -292,26 +298,27 @@ def publish(root: Path, book: list[Page]) -> Path:
     are left as they are.
     """
     home, names = root / "_build" / "html" / "notebooks", {page.name for page in book}
-    known, soups = {}, {}
-    record = root / "_build" / "labels.json"
-    before = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
-    newest = max(path.stat().st_mtime for path in (root / "_config.yml", Path(__file__)))
+    numbers, record = root / "_build" / "labels.json", root / "_build" / "notebooks.json"
+    before, done = (json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {} for path in (numbers, record))
+    made_by = Path(__file__).read_bytes() + setup_cell(root).encode()
+    soups, states, known = {}, {}, {}
     for page in book:
-        made, built = home / f"{page.name}.ipynb", root / "_build" / "html" / f"{page.name}.html"
-        if not made.is_file() or made.stat().st_mtime < max(built.stat().st_mtime, newest):
-            soups[page.name] = site(root, page.name)
-            known |= labels(soups[page.name], page.name)
-        else:
+        text = site(root, page.name)
+        states[page.name] = hashlib.sha256(made_by + text.encode()).hexdigest()
+        if (home / f"{page.name}.ipynb").is_file() and done.get(page.name) == states[page.name]:
             known |= {label: entry for label, entry in before.items() if entry.get("page") == page.name}
+        else:
+            soups[page.name] = BeautifulSoup(text, "html.parser")
+            known |= labels(soups[page.name], page.name)
     known |= citations(root)
-    record.write_text(json.dumps(known, indent=0, ensure_ascii=False, sort_keys=True), encoding="utf-8")
+    numbers.write_text(json.dumps(known, indent=0, ensure_ascii=False, sort_keys=True), encoding="utf-8")
+    record.unlink(missing_ok=True)  # until every notebook stands
     clear(home, names)
-    for page in book:
-        if page.name in soups:
-            made = home / f"{page.name}.ipynb"
-            made.parent.mkdir(parents=True, exist_ok=True)
-            offer(root, page)
-            made.write_text(nbformat.writes(notebook(page, soups[page.name], names, known)) + "\n", encoding="utf-8")
+    for page in (page for page in book if page.name in soups):
+        made = home / f"{page.name}.ipynb"
+        made.parent.mkdir(parents=True, exist_ok=True)
+        made.write_text(nbformat.writes(notebook(page, soups[page.name], names, known)) + "\n", encoding="utf-8")
+    record.write_text(json.dumps(states, indent=0), encoding="utf-8")
     for pattern in CARRIED:
         for path in (p for p in root.glob(pattern) if p.is_file()):
             target = home / path.relative_to(root)

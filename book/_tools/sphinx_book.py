@@ -43,19 +43,35 @@ def name_prompts(app, doctree, docname):
             next(solution.findall(nodes.title)).children = [nodes.Text("Answer")]
 
 
+def headings_of(body: str) -> str:
+    """Table headings that say whether they head a row or a column; an empty corner heads neither."""
+    body = re.sub(r'<th class="(head[^"]*)">((?:\s|<p>|</p>)*)</th>', r'<td class="\1"></td>', body)
+    body = re.sub(r'<th class="(?=head)', '<th scope="col" class="', body)
+    return re.sub(r'<th class="(?=stub)', '<th scope="row" class="', body)
+
+
 def tidy_page(app, pagename, templatename, context, doctree):
-    """Take out what would run cells on another host, and ids that the exercises repeat."""
+    """Take out what would run cells on another host, and say in the page's marks what its parts are."""
     context["script_files"] = [script for script in context["script_files"]
                                if "thebe" not in f"{script.filename}{script.attributes}".lower()]
     context["css_files"] = [sheet for sheet in context["css_files"] if "thebe" not in f"{sheet.filename}"]
     if "body" in context:
-        context["body"] = re.sub(r'id="(exercise|solution)-content"', r'class="\1-content"', context["body"])
+        body = re.sub(r'id="(exercise|solution)-content"', r'class="\1-content"', context["body"])  # ids that exercises repeat
+        body = re.sub(r"<caption>(.*?)</caption>", r'<caption><div class="caption-box">\1</div></caption>', body, flags=re.S)
+        context["body"] = headings_of(body).replace('role="doc-biblioentry"', 'role="listitem"')
+
+
+def always_start(app, env, added, changed, removed):
+    """The start page is written in every build: with no page to write, Sphinx would not copy changed static files."""
+    return [app.config.root_doc]
 
 
 def setup(app):
     app.setup_extension("sphinx_exercise")
     app.setup_extension("sphinx_paper")
+    app.setup_extension("mathematics")
     app.add_transform(RowHeadings)
+    app.connect("env-get-outdated", always_start)
     app.connect("doctree-read", require_alt_text)
     app.connect("doctree-resolved", name_prompts, priority=900)
     app.connect("html-page-context", tidy_page, priority=900)

@@ -1,0 +1,29 @@
+/* Boxes that scroll sideways can be reached and scrolled with the keyboard; those that do not are left alone. */
+(() => {
+  const NAMES = {".formula": "Formula", "span.math": "Formula", "figure": "Figure", ".pst-scrollable-table-container": "Table", "pre": "Code", ".cell_output > .output": "Output"};
+
+  const mark = () => {
+    for (const [selector, name] of Object.entries(NAMES)) {
+      for (const box of document.querySelectorAll(`main ${selector}`)) {
+        const scrolls = box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible";
+        if (scrolls) {
+          box.tabIndex = 0;
+          if (box.tagName !== "FIGURE") box.setAttribute("role", "group");
+          box.setAttribute("aria-label", `${name}, scrolls sideways`);
+        } else if (box.getAttribute("aria-label")?.endsWith(", scrolls sideways")) {
+          for (const attribute of ["tabindex", "role", "aria-label"]) box.removeAttribute(attribute);
+        }
+      }
+    }
+  };
+
+  document.addEventListener("DOMContentLoaded", () => {
+    mark();
+    document.fonts?.ready.then(mark);
+    new ResizeObserver(mark).observe(document.querySelector("main"));
+    document.addEventListener("toggle", mark, true);
+  });
+
+  /* From a folder no page may read another, so the search lists titles without excerpts. */
+  if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+})();

@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PORT ?= 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help book test serve lab notebooks pdf handouts experiments clean lock benchmark
+.PHONY: help book test serve lab notebooks pdf handouts experiments clean lock benchmark measure linkcheck reproduce
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,15 @@ lock: $(VENV)/ready  ## pin every package in requirements.txt anew
 
 benchmark: $(VENV)/ready  ## time cold builds, prose edits and helper edits
 	@$(PY) book/_tools/benchmark.py
+
+measure: book  ## bytes sent and seconds until the mathematics stands, page by page (needs Chromium)
+	@$(PY) book/_tools/measure_site.py
+
+reproduce: $(VENV)/ready  ## build twice from nothing and compare every byte
+	@$(PY) book/_tools/reproduce.py
+
+linkcheck: book  ## try every external link, with retries
+	@$(PY) book/_tools/linkcheck.py
 
 $(VENV)/ready: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "make: wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; name another with PYTHON=...")'

@@ -9,6 +9,7 @@ import sys
 import pytest
 import yaml
 from conftest import ROOT
+from reproduce import differences
 
 PAGE = """---
 jupytext: {text_representation: {extension: .md, format_name: myst}}
@@ -93,6 +94,40 @@ def test_a_build_says_what_it_executes_and_where_the_site_is(built):
     assert (root / "_build" / "html" / "index.html").is_file()
 
 
+def test_two_clean_builds_give_the_same_bytes(built, tmp_path):
+    """Pages, pictures and executed notebooks, in another folder and by kernels of their own."""
+    again = tmp_path / "elsewhere" / "book"
+    shutil.copytree(built[0], again, ignore=shutil.ignore_patterns("_build"))
+    code, said = build(again)
+    assert code == 0, said
+    for folder in ("html", "jupyter_execute"):
+        assert differences(built[0] / "_build" / folder, again / "_build" / folder) == []
+
+
+def test_a_changed_stylesheet_and_a_new_kind_of_box_reach_the_page(book):
+    """Rules that no page used are gone from the site; they must come back with the first page that does."""
+    sheets = lambda: "".join(path.read_text(encoding="utf-8") for path in (book / "_build" / "html" / "_static").rglob("*.css"))
+    assert ".sd-card" not in sheets()
+    edit(book / "book" / "_static" / "book.css", "/* Page frame */", ".bd-article { --mark-of-this-test: 1; }")
+    edit(book / "chapters" / "page.md", "# A page\n", "# A page\n\n:::{card} A card\nWith words.\n:::\n")
+    code, said = build(book)
+    assert code == 0, said
+    assert "--mark-of-this-test" in sheets() and ".sd-card" in sheets()
+    edit(book / "book" / "_static" / "book.css", "--mark-of-this-test: 1", "--mark-of-this-test: 2")
+    code, said = build(book)
+    assert code == 0 and "--mark-of-this-test: 2" in sheets(), "a stylesheet alone must reach the site too"
+
+
+def test_the_site_holds_nothing_that_no_page_uses(book):
+    static = book / "_build" / "html" / "_static"
+    assert sum(path.stat().st_size for path in static.rglob("*") if path.is_file()) < 800_000
+    page = html(book)
+    for unwanted in ("thebe", "ethical-ad", "fontawesome", "searchindex", "MathJax"):
+        assert unwanted not in page, unwanted
+    for name in re.findall(r"_static/([^\"?']+)", page):
+        assert (static / name).is_file(), name
+
+
 def test_prose_and_captions_are_edited_without_executing(book):
     stamp = (book / "_build" / "shared-inputs").read_text()
     edit(book / "chapters" / "page.md", "A caption.", "Another caption.")
@@ -118,6 +153,7 @@ def test_a_changed_helper_changes_the_page_or_fails_on_the_stale_number(book):
     ("print(ANSWER)", "print(ANSWER / 0)", r"chapters/page\.md:9: ZeroDivisionError: division by zero|float division by zero"),
     ("is 0.25", "is 0.26", r"chapters/page\.md:7: stale number: 0\.26"),
     ('  image:\n    alt: "A line that rises from left to right."\n', "", r"chapters/page\.md:\d+: WARNING: picture without alt text"),
+    ("The answer is", r"With $\\nosuchcommand x$ the answer is", r"chapters/page\.md:7: WARNING: wanted TeX that MathML can say, got '.*nosuchcommand x'"),
     ("{numref}`fig-bar`", "{numref}`fig-none`", r"chapters/page\.md:[78]: WARNING: undefined label"),
 ])
 def test_a_fault_fails_the_build_with_file_and_line_and_leaves_no_site(book, old, new, message):

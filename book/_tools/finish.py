@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 import tomllib
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from posixpath import relpath
 
@@ -187,6 +187,25 @@ def lead_on(site: Path, moved: dict[str, str], known: set[str]) -> list[str]:
     return troubles
 
 
+def external_links(pages: dict[str, str]) -> dict[str, list[str]]:
+    """Every address outside the book that a page's text names -> the pages."""
+    found = {}
+    for name, text in sorted(pages.items()):
+        for url in re.findall(r'href="(https?://[^"]+)"', text[text.find("<main"):]):
+            if name not in found.setdefault(unescape(url), []):
+                found[unescape(url)].append(name)
+    return dict(sorted(found.items()))
+
+
+def steady_notebooks(folder: Path):
+    """Executed notebooks whose cells are named by their place, not at random."""
+    for path in sorted(folder.rglob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for number, cell in enumerate(notebook["cells"]):
+            cell["id"] = f"cell-{number}"
+        write(path, json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+
+
 def finish(root: Path, site: Path, names: list[str]) -> list[str]:
     """Finish the site that Jupyter Book has left in `site`; return what is wrong with it."""
     root_page = names[0]
@@ -205,6 +224,8 @@ def finish(root: Path, site: Path, names: list[str]) -> list[str]:
         text = with_icons(tidy(path.read_text(encoding="utf-8"), path.name, plain), script)
         text = re.sub(r'(<p class="book-version">)[^<]*(</p>)', lambda m: m[1] + stamp + m[2], text)
         pages[path] = with_sizes(text, path.parent)
+    links = external_links({path.relative_to(site).with_suffix("").as_posix(): text for path, text in pages.items()})
+    write(site.parent / "external-links.json", json.dumps(links, indent=1) + "\n")
     kept = referenced(site, pages)
     scripts = [path.read_text(encoding="utf-8") for path in sorted(kept) if path.suffix == ".js"]
     words = set(re.findall(WORD, "\n".join([*pages.values(), *scripts])))
@@ -224,4 +245,5 @@ def finish(root: Path, site: Path, names: list[str]) -> list[str]:
     for path, text in pages.items():
         write(path, re.sub(r'_static/([\w./-]+\.(?:css|js))\?(?:v|digest)=\w+',
                            lambda m: f"_static/{m[1]}?v={digests[m[1]]}", text))
+    steady_notebooks(site.parent / "jupyter_execute")
     return []

@@ -1,6 +1,8 @@
 """What the book adds to Sphinx: row headings in computed tables, and an alt text for every picture."""
 
+import os
 import re
+from urllib.parse import urlsplit
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
@@ -61,6 +63,14 @@ def tidy_page(app, pagename, templatename, context, doctree):
         context["body"] = headings_of(body).replace('role="doc-biblioentry"', 'role="listitem"')
 
 
+def address(app, config):
+    """With BOOK_ADDRESS, where the book is published: pages name it, and the page for lost readers finds its files."""
+    place = os.environ.get("BOOK_ADDRESS", "")
+    if place:
+        config.html_baseurl = place.rstrip("/") + "/"
+        config.notfound_urls_prefix = urlsplit(config.html_baseurl).path
+
+
 def always_start(app, env, added, changed, removed):
     """The start page is written in every build: with no page to write, Sphinx would not copy changed static files."""
     return [app.config.root_doc]
@@ -71,6 +81,7 @@ def setup(app):
     app.setup_extension("sphinx_paper")
     app.setup_extension("mathematics")
     app.add_transform(RowHeadings)
+    app.connect("config-inited", address)
     app.connect("env-get-outdated", always_start)
     app.connect("doctree-read", require_alt_text)
     app.connect("doctree-resolved", name_prompts, priority=900)

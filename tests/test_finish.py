@@ -5,7 +5,7 @@ import tinycss2
 from bs4 import BeautifulSoup
 from finish import icon, lead_on, plain_tokens, tidy, used_rules, version, with_icons
 
-SCRIPT = 'var x={"bars":[448,512,["navicon"],"f0c9","M0 96z"],sun:[512,512,[9728],"f185",["M1 1z","M2 2z"]]};'
+SCRIPT = 'var x={"wrong-bars":[1,1,[],"f000","M9z"],"bars":[448,512,["navicon"],"f0c9","M0 96z"],sun:[512,512,[9728],"f185",["M1 1z","M2 2z"]]};'
 
 
 def kept(sheet, *words):

@@ -37,6 +37,15 @@ def test_display_and_inline_differ():
     assert parsed("x", display=True)["display"] == "block" and not parsed("x").get("display")
 
 
+def test_roots_over_one_line_are_told_from_tall_ones():
+    assert parsed(r"\sqrt{d_k}").msqrt.get("class") == ["short"]
+    assert not parsed(r"\sqrt{\frac{1}{2}}").msqrt.get("class")
+
+
+def test_a_bar_stands_over_its_letters():
+    assert parsed(r"\overline{xy} + \overline{z}").find_all("mo", string="\u203e", stretchy="true").__len__() == 2
+
+
 @pytest.mark.parametrize("tex", [r"\unknowncommand x", r"\frac{1}", r"\begin{aligned} a"])
 def test_a_formula_that_cannot_be_set_is_quoted(tex):
     with pytest.raises(ValueError, match="wanted TeX that MathML can say, got") as error:

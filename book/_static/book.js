@@ -1,11 +1,15 @@
-/* Boxes that scroll sideways can be reached and scrolled with the keyboard; those that do not are left alone. */
+/* Boxes that scroll sideways can be reached and scrolled with the keyboard, and fade where they go on; the others are left alone. */
 (() => {
-  const NAMES = {".formula": "Formula", "span.math": "Formula", "figure": "Figure", ".pst-scrollable-table-container": "Table", "pre": "Code", ".cell_output > .output": "Output"};
+  const NAMES = {".formula": "Formula", "figure": "Figure", ".pst-scrollable-table-container": "Table", "pre": "Code", ".cell_output > .output": "Output"};
+
+  const atEnd = (box) => box.classList.toggle("at-end", box.scrollLeft + box.clientWidth >= box.scrollWidth - 1);
 
   const mark = () => {
     for (const [selector, name] of Object.entries(NAMES)) {
       for (const box of document.querySelectorAll(`main ${selector}`)) {
         const scrolls = box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible";
+        box.classList.toggle("scrolls", scrolls);
+        atEnd(box);
         if (scrolls) {
           box.tabIndex = 0;
           if (box.tagName !== "FIGURE") box.setAttribute("role", "group");
@@ -22,6 +26,7 @@
     document.fonts?.ready.then(mark);
     new ResizeObserver(mark).observe(document.querySelector("main"));
     document.addEventListener("toggle", mark, true);
+    document.addEventListener("scroll", (event) => event.target.classList?.contains("scrolls") && atEnd(event.target), true);
   });
 
   /* From a folder no page may read another, so the search lists titles without excerpts. */

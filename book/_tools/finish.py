@@ -46,7 +46,7 @@ def version(root: Path) -> str:
 
 def icon(script: str, name: str) -> tuple[int, int, str]:
     """Width, height and outline of an icon from the theme's script of icons."""
-    found = re.search(rf'"?{re.escape(name)}"?:(\[\d+,\d+,\[[^\]]*\],"[^"]*",(?:"[^"]*"|\[[^\]]*\])\])', script)
+    found = re.search(rf'[{{,]"?{re.escape(name)}"?:(\[\d+,\d+,\[[^\]]*\],"[^"]*",(?:"[^"]*"|\[[^\]]*\])\])', script)
     if not found:
         raise ValueError(f"icon: wanted one of the theme's icons, got {name!r}")
     width, height, _, _, outline = json.loads(found[1])

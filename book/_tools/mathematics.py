@@ -14,6 +14,11 @@ log = logging.getLogger(__name__)
 
 convert = LatexToMathML(annotation=True, allow_unreliable_rendering=True, fancy_error=False).convert_with_local_state
 PIECE = re.compile(r"\\(begin|end)\{(\w+)\*?\}|\\\\(?:\[[^\]]*\])?")
+BETTER = (  # what the browsers draw better than the converter's own choice
+    ("<mo>([\u2032-\u2034])</mo>", r'<mo class="prime">\1</mo>'),
+    ("(<mover (?:(?!</mover>).)*)\u0332</mo></mover>", "\\1\u203e</mo></mover>"),  # a bar, not one that hangs to the left
+    (r"<msqrt>(?=(?:(?!</msqrt>|<mfrac|<mtable|<msup|<munder|<msqrt).)*</msqrt>)", '<msqrt class="short">'),
+)
 
 
 def _plain(tex: str) -> str:
@@ -43,7 +48,9 @@ def mathml(tex: str, display: bool = False) -> str:
         made = convert(plain, displaystyle=display)
     except LatexError as error:
         raise ValueError(f"wanted TeX that MathML can say, got {tex.strip()!r}: {error}") from None
-    return re.sub("<mo>([\u2032-\u2034])</mo>", r'<mo class="prime">\1</mo>', made)
+    for found, better in BETTER:
+        made = re.sub(found, better, made)
+    return made
 
 
 def _made(node, display: bool) -> str:

@@ -43,7 +43,7 @@ def test_roots_over_one_line_are_told_from_tall_ones():
 
 
 def test_a_bar_stands_over_its_letters():
-    assert parsed(r"\overline{xy} + \overline{z}").find_all("mo", string="\u203e", stretchy="true").__len__() == 2
+    assert len(parsed(r"\overline{xy} + \overline{z}").find_all("mo", string="\u203e", stretchy="true")) == 2
 
 
 @pytest.mark.parametrize("tex", [r"\unknowncommand x", r"\frac{1}", r"\begin{aligned} a"])

@@ -97,6 +97,7 @@ def execute(root: Path, pages: list[Page], workers: int = 2, say=print) -> list[
     if drop_stale(root):
         say("Shared code or data changed: every chapter is executed again")
     waiting = [page for page in pages if page.notebook and page.executed() is None and not reuse(root, page)]
+    waiting.sort(key=lambda page: len(page.text), reverse=True)  # a long page begun last would leave one core idle
     if not waiting:
         say("Executing: nothing, every output is up to date")
         return []

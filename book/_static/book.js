@@ -1,10 +1,21 @@
 /* Boxes that scroll sideways can be reached and scrolled with the keyboard, and fade where they go on; the others are left alone. */
 (() => {
-  const NAMES = {".formula": "Formula", "figure": "Figure", ".pst-scrollable-table-container": "Table", "pre": "Code", ".cell_output > .output": "Output"};
+  const NAMES = {".formula": "Formula", "span.math.wide": "Formula", "figure": "Figure", ".pst-scrollable-table-container": "Table", "pre": "Code", ".cell_output > .output": "Output"};
 
   const atEnd = (box) => box.classList.toggle("at-end", box.scrollLeft + box.clientWidth >= box.scrollWidth - 1);
 
+  /* A formula inside a sentence becomes a box of its own only where it is wider than its column. */
+  const widen = () => {
+    for (const formula of document.querySelectorAll("main span.math")) {
+      const column = formula.closest("p, li, td, th, dd, dt, div");
+      const wide = formula.firstElementChild.getBoundingClientRect().width > column.clientWidth;
+      formula.classList.toggle("wide", wide);
+      formula.closest(".unbroken")?.classList.toggle("long", wide);
+    }
+  };
+
   const mark = () => {
+    widen();
     for (const [selector, name] of Object.entries(NAMES)) {
       for (const box of document.querySelectorAll(`main ${selector}`)) {
         const scrolls = box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible";

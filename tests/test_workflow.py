@@ -24,11 +24,13 @@ def test_the_workflow_fits_the_schema_of_github_actions():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_make_target_that_it_calls_exists():
+def test_every_command_that_it_calls_exists():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
     called = {word for job in jobs() for line in re.findall(r"\bmake ([^\n]+)", commands(job))
               for word in line.split() if "=" not in word}
     assert called and called <= targets, called - targets
+    tools = {name for job in jobs() for name in re.findall(r"book/_tools/\w+\.py", commands(job))}
+    assert tools and all((ROOT / name).is_file() for name in tools), tools
 
 
 def test_jobs_need_jobs_that_exist_and_nothing_is_published_untested():

@@ -1,42 +1,49 @@
 /* Boxes that scroll sideways can be reached and scrolled with the keyboard, and fade where they go on; the others are left alone. */
 (() => {
-  const NAMES = {".formula": "Formula", "span.math.wide": "Formula", "figure": "Figure", ".pst-scrollable-table-container": "Table", "pre": "Code", ".cell_output > .output": "Output"};
+  const NAMES = {".formula": "Formula", "span.math": "Formula", "figure": "Figure", ".pst-scrollable-table-container": "Table", "pre": "Code", ".cell_output > .output": "Output"};
+  const ENDING = ", scrolls sideways";
 
   const atEnd = (box) => box.classList.toggle("at-end", box.scrollLeft + box.clientWidth >= box.scrollWidth - 1);
 
   /* A formula inside a sentence becomes a box of its own only where it is wider than its column. */
-  const widen = () => {
-    for (const formula of document.querySelectorAll("main span.math")) {
-      const column = formula.closest("p, li, td, th, dd, dt, div");
-      const wide = formula.firstElementChild.getBoundingClientRect().width > column.clientWidth;
-      formula.classList.toggle("wide", wide);
-      formula.closest(".unbroken")?.classList.toggle("long", wide);
-    }
+  const widen = (formulas) => {
+    const widths = formulas.map((formula) => formula.firstElementChild.getBoundingClientRect().width
+      > formula.closest("p, li, td, th, dd, dt, div").clientWidth);
+    formulas.forEach((formula, i) => {
+      formula.classList.toggle("wide", widths[i]);
+      formula.closest(".unbroken")?.classList.toggle("long", widths[i]);
+    });
   };
 
+  /* All sizes are read before anything is written: the page is laid out once, not once a box. */
   const mark = () => {
-    widen();
-    for (const [selector, name] of Object.entries(NAMES)) {
-      for (const box of document.querySelectorAll(`main ${selector}`)) {
-        const scrolls = box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible";
-        box.classList.toggle("scrolls", scrolls);
-        atEnd(box);
-        if (scrolls) {
-          box.tabIndex = 0;
-          if (box.tagName !== "FIGURE") box.setAttribute("role", "group");
-          box.setAttribute("aria-label", `${name}, scrolls sideways`);
-        } else if (box.getAttribute("aria-label")?.endsWith(", scrolls sideways")) {
-          for (const attribute of ["tabindex", "role", "aria-label"]) box.removeAttribute(attribute);
-        }
+    widen([...document.querySelectorAll("main span.math")]);
+    const boxes = Object.entries(NAMES).flatMap(([selector, name]) => [...document.querySelectorAll(`main ${selector}`)].map((box) => [box, name]));
+    const scrolling = boxes.map(([box]) => box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible");
+    boxes.forEach(([box, name], i) => {
+      if (scrolling[i]) {
+        box.classList.add("scrolls");
+        box.tabIndex = 0;
+        if (box.tagName !== "FIGURE") box.setAttribute("role", "group");
+        box.setAttribute("aria-label", name + ENDING);
+      } else if (box.classList.contains("scrolls")) {
+        box.classList.remove("scrolls", "at-end");
+        for (const attribute of ["tabindex", "role", "aria-label"]) box.removeAttribute(attribute);
       }
-    }
+    });
+    boxes.forEach(([box], i) => scrolling[i] && atEnd(box));
+  };
+
+  let waiting = 0;
+  const later = () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(mark);
   };
 
   document.addEventListener("DOMContentLoaded", () => {
-    mark();
-    document.fonts?.ready.then(mark);
-    new ResizeObserver(mark).observe(document.querySelector("main"));
-    document.addEventListener("toggle", mark, true);
+    new ResizeObserver(later).observe(document.querySelector("main"));  /* also says the first size */
+    document.fonts?.ready.then(later);
+    document.addEventListener("toggle", later, true);
     document.addEventListener("scroll", (event) => event.target.classList?.contains("scrolls") && atEnd(event.target), true);
   });
 

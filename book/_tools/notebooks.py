@@ -23,7 +23,7 @@ from pybtex.database import parse_file
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from execute import SHARED  # noqa: E402
+from execute import SHARED, fingerprint  # noqa: E402
 from pages import Page  # noqa: E402
 
 FOLDER, ARCHIVE = "sequence-models-notebooks", "sequence-models-notebooks.zip"
@@ -300,11 +300,11 @@ def publish(root: Path, book: list[Page]) -> Path:
     home, names = root / "_build" / "html" / "notebooks", {page.name for page in book}
     numbers, record = root / "_build" / "labels.json", root / "_build" / "notebooks.json"
     before, done = (json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {} for path in (numbers, record))
-    made_by = Path(__file__).read_bytes() + setup_cell(root).encode()
+    made_by = Path(__file__).read_text(encoding="utf-8") + setup_cell(root) + fingerprint(root)
     soups, states, known = {}, {}, {}
     for page in book:
         text = site(root, page.name)
-        states[page.name] = hashlib.sha256(made_by + text.encode()).hexdigest()
+        states[page.name] = hashlib.sha256("\0".join((made_by, page.text, text)).encode()).hexdigest()
         if (home / f"{page.name}.ipynb").is_file() and done.get(page.name) == states[page.name]:
             known |= {label: entry for label, entry in before.items() if entry.get("page") == page.name}
         else:

@@ -88,8 +88,7 @@ def heatmap(values, rows, columns, scale="signed", limit=1.0, allow=None, rule=N
         figure = Figure(figsize=(0.5 * D + 1.7, 0.5 * T + 0.9))
         axes = figure.add_subplot()
         image = draw_heatmap(axes, values, list(rows), list(columns), scale, limit, allow, rule)
-        axes.set_xlabel(column_axis)
-        axes.set_ylabel(row_axis)
+        axes.set(xlabel=column_axis, ylabel=row_axis)
         side = figure.colorbar(image, ax=axes, fraction=0.05, pad=0.04, aspect=18, label=bar)
         side.outline.set_visible(False)
         side.solids.set(rasterized=False, edgecolor="face")  # matplotlib would put pixels into the PDF

@@ -2,8 +2,10 @@
 
 import json
 import re
+from copy import copy
 
 import pytest
+from bs4 import BeautifulSoup
 from conftest import ROOT, SITE, html
 from pages import pages
 
@@ -37,6 +39,26 @@ def test_every_table_and_figure_is_mentioned_by_number(page):
 def test_every_picture_says_what_it_shows(page):
     for image in html(page).find("main").find_all("img"):
         assert len(image.get("alt", "")) > 20, f"{page}: {image.get('src')}"
+
+
+def strays(article) -> list[str]:
+    """What a reader would see of markup that nothing has read: directives, roles, fences, rows of a table without its table."""
+    article = copy(article)
+    for node in article.find_all(["pre", "code", "script"]) + article.find_all(class_="math"):
+        node.replace_with(" ")
+    words = re.findall(r"`|:::|~~~|\{\w[\w:-]*\}|\$|\]\(|^\s*:\w+:|\*\*", article.get_text(" "), re.M)
+    return words + [item.get_text(" ", strip=True) for item in article.select("ul > li > ul:first-child")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_markup_is_left_as_text(page):
+    assert not strays(html(page).find("article"))
+
+
+@pytest.mark.parametrize("left", ["<ul><li><ul><li>x</li></ul></li></ul>", "<p>{numref}</p>", "<p>:::</p>", "<p>a $x$</p>",
+                                  "<p>[a](b)</p>", "<p>:name: tab-x</p>"])
+def test_markup_that_is_left_is_found(left):
+    assert strays(BeautifulSoup(f"<article>{left}</article>", "html.parser"))
 
 
 @pytest.mark.parametrize("page", PAGES)

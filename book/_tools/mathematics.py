@@ -14,10 +14,18 @@ log = logging.getLogger(__name__)
 
 convert = LatexToMathML(annotation=True, allow_unreliable_rendering=True, fancy_error=False).convert_with_local_state
 PIECE = re.compile(r"\\(begin|end)\{(\w+)\*?\}|\\\\(?:\[[^\]]*\])?")
+FIRST, LATER = ('<mtd style="text-align: right;justify-items: end;padding-right: 0;">',
+                '<mtd style="text-align: left;justify-items: start;padding-left: 0;">')
 BETTER = (  # what the browsers draw better than the converter's own choice
-    ("<mo>([\u2032-\u2034])</mo>", r'<mo class="prime">\1</mo>'),
     ("(<mover (?:(?!</mover>).)*)\u0332</mo></mover>", "\\1\u203e</mo></mover>"),  # a bar, not one that hangs to the left
-    (r"<msqrt>(?=(?:(?!</msqrt>|<mfrac|<mtable|<msup|<munder|<msqrt).)*</msqrt>)", '<msqrt class="short">'),
+    ('<menclose notation="box">', '<mrow class="boxed">'), ("</menclose>", "</mrow>"),  # Chromium draws no menclose
+    (rf"<mtable([^>]*)>(?=<mtr>{FIRST})", r'<mtable class="lines"\1>'),
+    (r"(<mo>[,;]</mo><mtext>\s*</mtext>)<mo>([+\u2212])</mo>", r'\1<mo lspace="0" rspace="0">\2</mo>'),  # a sign of a number
+    ("<mrow></mrow>", "<mi></mi>"),  # an empty atom, beside which a sign has its spaces
+    ('(<m(?:sup|subsup)>)(<mover accent="true"><mi>[^<]*</mi><mo[^>]*>[^<]*</mo></mover>)',
+     r'\1<mpadded height="0.7em">\2</mpadded>'),  # an accent does not raise an exponent
+    (rf"({LATER})<mo>([+\u2212])</mo>(?!</mtd>)", r'\1<mo form="infix">\2</mo>'),  # a line goes on: no sign of a number
+    (r"(<m(?:sub|sup|subsup)>)(<mo [^>]*minsize[^>]*>[^<]*</mo>)", r"\1<mrow>\2</mrow>"),  # else it does not grow
 )
 
 

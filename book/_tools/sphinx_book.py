@@ -60,8 +60,8 @@ def tidy_page(app, pagename, templatename, context, doctree):
     if "body" in context:
         body = re.sub(r'id="(exercise|solution)-content"', r'class="\1-content"', context["body"])  # ids that exercises repeat
         body = re.sub(r"<caption>(.*?)</caption>", r'<caption><div class="caption-box">\1</div></caption>', body, flags=re.S)
-        # a line may not end between a formula and the point after it
-        body = re.sub(r'(<span class="math [^>]*>(?:(?!</span>).)*</span>)([.,;:!?)\u2019]+)', r'<span class="unbroken">\1\2</span>', body, flags=re.S)
+        # a line may not end between a formula and the point after it, nor within "n-th"
+        body = re.sub(r'(<span class="math [^>]*>(?:(?!</span>).)*</span>)((?:-\w+)?[.,;:!?)\u2019]+|-\w+)', r'<span class="unbroken">\1\2</span>', body, flags=re.S)
         context["body"] = headings_of(body).replace('role="doc-biblioentry"', 'role="listitem"')
 
 

@@ -35,7 +35,7 @@ _build/labels.json: | $(VENV)/ready
 notebooks: book  ## executed notebooks of all pages, and one archive of them
 	@echo "Notebooks: _build/html/notebooks; archive: _build/html/notebooks/sequence-models-notebooks.zip"
 
-PAPER_OPTIONS = $(if $(EDITION),--edition $(EDITION)) $(if $(PAPER),--paper $(PAPER)) $(if $(ADDRESS),--address $(ADDRESS))
+PAPER_OPTIONS = $(if $(EDITION),--edition $(EDITION)) $(if $(PAPER),--paper $(PAPER))
 
 pdf: $(VENV)/ready  ## typeset the whole book, for students and for instructors (EDITION=student PAPER=letter; needs XeLaTeX)
 	@$(PY) book/_tools/paper.py book $(PAPER_OPTIONS)

@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 from conftest import ROOT
-from reproduce import differences
+from reproduce import differences, digests
 
 PAGE = """---
 jupytext: {text_representation: {extension: .md, format_name: myst}}
@@ -95,13 +95,15 @@ def test_a_build_says_what_it_executes_and_where_the_site_is(built):
 
 
 def test_two_clean_builds_give_the_same_bytes(built, tmp_path):
-    """Pages, pictures and executed notebooks, in another folder and by kernels of their own."""
+    """Pages, pictures, notebooks and their archive, in another folder and by kernels of their own."""
     again = tmp_path / "elsewhere" / "book"
     shutil.copytree(built[0], again, ignore=shutil.ignore_patterns("_build"))
     code, said = build(again)
-    assert code == 0, said
-    for folder in ("html", "jupyter_execute"):
-        assert differences(built[0] / "_build" / folder, again / "_build" / folder) == []
+    assert code == 0 and "Executing [1/1]" in said, said
+    one, other = (root / "_build" / "html" for root in (built[0], again))
+    assert differences(one, other) == []
+    compared = " ".join(digests(one))
+    assert all(kind in compared for kind in ("chapters/page.html", ".svg", "chapters/page.ipynb", ".zip", "searchindex.js"))
 
 
 def test_a_changed_stylesheet_and_a_new_kind_of_box_reach_the_page(book):
@@ -183,6 +185,8 @@ def test_notebooks_follow_the_page_and_its_buttons_the_address(book):
     assert code == 0, said
     address = "https://colab.research.google.com/github/somebody/some-book/blob/gh-pages/notebooks/chapters/page.ipynb"
     assert html(book).count(address) == html(book).count("btn-binder") == html(book).count("btn-notebook") == 1
+    assert '<link rel="canonical" href="https://somebody.github.io/some-book/chapters/page.html"' in html(book)
+    assert 'href="/some-book/_static/' in (book / "_build" / "html" / "404.html").read_text(encoding="utf-8")
     assert "The result is 0.25" in made.read_text(encoding="utf-8") and "git clone" in made.read_text(encoding="utf-8")
     edit(book / "_config.yml", "url: https://github.com/somebody/some-book", 'url: ""')
     code, said = build(book)

@@ -230,7 +230,9 @@ def test_the_site_links_to_a_pdf_exactly_when_it_is_there(book):
 
 
 def test_one_chapter_one_edition_on_letter_paper_with_an_address(book):
-    code, said = paper(book, "handouts", "--chapter", "second", "--edition", "student", "--paper", "letter", "--address", "https://example.org/book")
+    config = book / "_config.yml"
+    config.write_text(config.read_text(encoding="utf-8").replace("\nhtml:\n", "\nhtml:\n  baseurl: https://example.org/book\n"), encoding="utf-8")
+    code, said = paper(book, "handouts", "--chapter", "second", "--edition", "student", "--paper", "letter")
     assert code == 0, said
     assert "Executing: nothing" in said or "Executing" not in said, said
     assert "counting-faster-student.pdf: 1 pages" in said and "instructor" not in said, said

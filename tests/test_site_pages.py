@@ -36,6 +36,13 @@ def test_every_table_and_figure_is_mentioned_by_number(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_every_table_scrolls_in_a_box_of_its_own_and_names_its_columns(page):
+    for table in html(page).find("main").find_all("table"):
+        assert "table" in table["class"] and "pst-scrollable-table-container" in table.parent.get("class", []), table.get("id")
+        assert all(head.get("scope") in ("col", "row") for head in table.find_all("th")), table.get("id")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_picture_says_what_it_shows(page):
     for image in html(page).find("main").find_all("img"):
         assert len(image.get("alt", "")) > 20, f"{page}: {image.get('src')}"

@@ -197,15 +197,6 @@ def external_links(pages: dict[str, str]) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
-def steady_notebooks(folder: Path):
-    """Executed notebooks whose cells are named by their place, not at random."""
-    for path in sorted(folder.rglob("*.ipynb")):
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        for number, cell in enumerate(notebook["cells"]):
-            cell["id"] = f"cell-{number}"
-        write(path, json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
-
-
 def finish(root: Path, site: Path, names: list[str]) -> list[str]:
     """Finish the site that Jupyter Book has left in `site`; return what is wrong with it."""
     root_page = names[0]
@@ -245,5 +236,4 @@ def finish(root: Path, site: Path, names: list[str]) -> list[str]:
     for path, text in pages.items():
         write(path, re.sub(r'_static/([\w./-]+\.(?:css|js))\?(?:v|digest)=\w+',
                            lambda m: f"_static/{m[1]}?v={digests[m[1]]}", text))
-    steady_notebooks(site.parent / "jupyter_execute")
     return []

@@ -24,7 +24,7 @@ from pybtex.database import parse_file
 sys.path.insert(0, str(Path(__file__).parent))
 
 from execute import SHARED, fingerprint  # noqa: E402
-from pages import Page  # noqa: E402
+from pages import Page, github  # noqa: E402
 
 FOLDER, ARCHIVE = "sequence-models-notebooks", "sequence-models-notebooks.zip"
 CARRIED = (*(pattern for pattern in SHARED if pattern != "requirements.txt"), "LICENSE")  # what cells import and read
@@ -361,28 +361,29 @@ def buttons(root: Path, page: Page) -> str:
     out = button(f"{up}/notebooks/{page.name}.ipynb", '<i class="fa-solid fa-download"></i>',
                  "Download this page as an executed notebook", "notebook", " download")
     url, branch = repository(root)
-    if match := re.fullmatch(r"https?://github\.com/([^/]+)/([^/]+?)(?:\.git)?", url):
-        place, path = "/".join(match.groups()), f"notebooks/{page.name}.ipynb"
+    if url:
+        place, path = "/".join(github(url)), f"notebooks/{page.name}.ipynb"
         for name, logo, address in (
                 ("Colab", "logo_colab.png", f"https://colab.research.google.com/github/{place}/blob/{branch}/{path}"),
                 ("Binder", "logo_binder.svg", f"https://mybinder.org/v2/gh/{place}/{branch}?urlpath=lab/tree/{path}")):
             out += button(address, f'<img alt="" src="{up}/_static/images/{logo}">', f"Run this page on {name}", name.lower())
-    elif url:
-        raise ValueError(f"_config.yml: repository: url: wanted https://github.com/OWNER/NAME or nothing, got {url!r}")
     return out
 
 
 def offer(root: Path, page: Page):
-    """Put the buttons on the built page, once."""
+    """Put the buttons on the built page, in place of those that an earlier build has put there."""
     path = root / "_build" / "html" / f"{page.name}.html"
     text, opening = path.read_text(encoding="utf-8"), '<div class="article-header-buttons">\n'
-    if not page.notebook or "btn-notebook" in text:
+    if not page.notebook:
         return
     if opening not in text:
         raise ValueError(f"{page.name}: wanted a row of buttons at its head, found none")
-    text = text.replace(opening, opening + buttons(root, page), 1)
-    head, card, body = text.partition("Run it in Jupyter</div>")  # on the landing page
-    path.write_text(head + card + body.replace("</div>", archive_link(page) + "</div>", 1) if card else text, encoding="utf-8")
+    made = re.sub(r'<a class="[^"]*\bbtn-(?:notebook|colab|binder)".*?</a>\n', "", text)
+    made = made.replace(opening, opening + buttons(root, page), 1)
+    head, card, body = made.partition("Run it in Jupyter</div>")  # on the landing page
+    if card and archive_link(page) not in body:
+        made = head + card + body.replace("</div>", archive_link(page) + "</div>", 1)
+    path.write_text(made, encoding="utf-8")
 
 
 def archive_link(page: Page) -> str:

@@ -1,6 +1,7 @@
 """The pages of the book: which there are, what stands in them, and what their cells said."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ class Page:
 
     root: Path
     name: str  # as in _toc.yml: chapters/one_head
+    outputs = None  # the executed notebook, once the cache has been asked and has it
 
     @property
     def path(self) -> Path:
@@ -50,14 +52,30 @@ class Page:
 
     def executed(self):
         """The notebook with its outputs, or None where the cache does not hold it."""
-        try:
-            return cache(self.root).merge_match_into_notebook(self.notebook)[1]
-        except KeyError:
-            return None
+        if self.outputs is None:
+            with suppress(KeyError):
+                self.outputs = cache(self.root).merge_match_into_notebook(self.notebook)[1]
+        return self.outputs
 
 
 def cache(root: Path):
     return get_cache(root / "_build" / ".jupyter_cache")
+
+
+def github(url: str) -> tuple[str, str]:
+    """Owner and name of a repository on GitHub; ("", "") for no address."""
+    match = re.fullmatch(r"https?://github\.com/([^/]+)/([^/]+?)(?:\.git)?/?", url)
+    if url and not match:
+        raise ValueError(f"_config.yml: repository: url: wanted https://github.com/OWNER/NAME or nothing, got {url!r}")
+    return match.groups() if match else ("", "")
+
+
+def address(root: Path) -> str:
+    """Where the site stands on the web: html: baseurl: of _config.yml, else its repository's GitHub Pages; "" for neither."""
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    owner, name = github((config.get("repository") or {}).get("url") or "")
+    place = (config.get("html") or {}).get("baseurl") or (f"https://{owner.lower()}.github.io/{name}" if owner else "")
+    return place.rstrip("/") + "/" if place else ""
 
 
 def pages(root: Path) -> list[Page]:

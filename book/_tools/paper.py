@@ -1,6 +1,6 @@
 """The book on paper: the whole book as a PDF, and a handout for every chapter, each for students and for instructors.
 
-Usage: paper.py book      [--edition student|instructor] [--paper a4|letter] [--address URL]
+Usage: paper.py book      [--edition student|instructor] [--paper a4|letter]
        paper.py handouts  the same, and [--chapter NAME]
 
 Jupyter Book's LaTeX builder writes every page once (`sphinx_paper.py`); here the pages are put together, all of them
@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import build  # noqa: E402
 from execute import fingerprint  # noqa: E402
 from paper_links import link, made  # noqa: E402
-from pages import pages  # noqa: E402
+from pages import address, pages  # noqa: E402
 
 MARK = "%%% "  # as in sphinx_paper.py
 EDITIONS = ("student", "instructor")
@@ -341,11 +341,10 @@ def main():
     parser.add_argument("--chapter", help="the name of its file, such as one_head")
     parser.add_argument("--edition", choices=EDITIONS)
     parser.add_argument("--paper", choices=("a4", "letter"), default="a4")
-    parser.add_argument("--address", help="where the book stands on the web; html: baseurl: of _config.yml by default")
     options = parser.parse_args()
     require_latex()
     root, begin = options.root.resolve(), time.perf_counter()
-    options.address = options.address or config(root).get("html", {}).get("baseurl", "")
+    options.address = address(root)
     options.date = date_of_book(root)
     known = [page.name.removeprefix("chapters/") for page in pages(root) if page.name.startswith("chapters/")]
     if options.chapter not in (None, *known):

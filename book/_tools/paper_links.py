@@ -50,10 +50,16 @@ def put(path: Path, after: str, block: str):
 def link(root: Path):
     """Copy the PDFs into the site and link to them; take away copies and links of PDFs that are gone."""
     site, files = root / "_build" / "html", made(root)
-    shutil.rmtree(site / "pdf", ignore_errors=True)
-    for name in files:
-        (site / "pdf").mkdir(exist_ok=True)
-        shutil.copy2(root / "_build" / "pdf" / name, site / "pdf")
+    copies = {site / "pdf" / Path(name).name: root / "_build" / "pdf" / name for name in files}
+    for path in (site / "pdf").glob("*"):
+        if path not in copies:
+            path.unlink()
+    for copy, path in copies.items():
+        if not copy.is_file() or copy.stat().st_mtime < path.stat().st_mtime:
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copy2(path, copy)
+    if not files:
+        shutil.rmtree(site / "pdf", ignore_errors=True)
     for path in site.glob("*/*.html"):
         page = path.relative_to(site).with_suffix("").as_posix()
         if page == LIST:

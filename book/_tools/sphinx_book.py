@@ -1,13 +1,17 @@
 """What the book adds to Sphinx: row headings in computed tables, and an alt text for every picture."""
 
-import os
 import re
+from functools import cache
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from docutils import nodes
+from sphinx.domains.std import StandardDomain
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx_exercise.nodes import exercise_node, solution_node
+
+from pages import address
 
 log = logging.getLogger(__name__)
 
@@ -65,12 +69,10 @@ def tidy_page(app, pagename, templatename, context, doctree):
         context["body"] = headings_of(body).replace('role="doc-biblioentry"', 'role="listitem"')
 
 
-def address(app, config):
-    """With BOOK_ADDRESS, where the book is published: pages name it, and the page for lost readers finds its files."""
-    place = os.environ.get("BOOK_ADDRESS", "")
-    if place:
-        config.html_baseurl = place.rstrip("/") + "/"
-        config.notfound_urls_prefix = urlsplit(config.html_baseurl).path
+def name_the_address(app, config):
+    """Where the book is published, pages name their address, and the page for lost readers finds its files."""
+    config.html_baseurl = address(Path(app.confdir))
+    config.notfound_urls_prefix = urlsplit(config.html_baseurl).path
 
 
 def always_start(app, env, added, changed, removed):
@@ -78,12 +80,31 @@ def always_start(app, env, added, changed, removed):
     return [app.config.root_doc]
 
 
+class ReadOnce:
+    """Sphinx's environment, with the pages' trees kept in memory."""
+
+    def __init__(self, env):
+        self.env, self.get_doctree = env, cache(env.get_doctree)
+
+    def __getattr__(self, name):
+        return getattr(self.env, name)
+
+
+class Standard(StandardDomain):
+    """Sphinx's own references; but a reference by number reads the page that it leads to once a build, not once each."""
+
+    def _resolve_numref_xref(self, env, *more):
+        self.trees = getattr(self, "trees", None) or ReadOnce(env)
+        return super()._resolve_numref_xref(self.trees, *more)
+
+
 def setup(app):
+    app.add_domain(Standard, override=True)
     app.setup_extension("sphinx_exercise")
     app.setup_extension("sphinx_paper")
     app.setup_extension("mathematics")
     app.add_transform(RowHeadings)
-    app.connect("config-inited", address)
+    app.connect("config-inited", name_the_address)
     app.connect("env-get-outdated", always_start)
     app.connect("doctree-read", require_alt_text)
     app.connect("doctree-resolved", name_prompts, priority=900)

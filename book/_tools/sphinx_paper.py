@@ -379,10 +379,16 @@ def checks_an_answer(node) -> bool:
             and bool(re.search(r"\bNone\b", node.astext()) and re.search(r"\bcheck\(", node.astext())))
 
 
+def write_for_paper(app):
+    """Only on paper: with a translator set for any builder, the site's theme leaves its own tables out of the site."""
+    if app.builder.format == "latex":
+        app.set_translator("latex", PaperTranslator)
+
+
 def setup(app):
     app.setup_extension("sphinx_exercise")
     app.setup_extension("sphinx_jupyterbook_latex")
-    app.set_translator("latex", PaperTranslator)
+    app.connect("builder-inited", write_for_paper)
     app.add_post_transform(LeaveOutWebOnly)
     for node, visitors in ((exercise_node, (visit_exercise, depart_exercise)),
                            (exercise_enumerable_node, (visit_exercise, depart_exercise)),

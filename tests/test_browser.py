@@ -97,7 +97,7 @@ def test_axe_finds_nothing_serious(browser, address, page, scheme):
     options = {"resultTypes": ["violations"]}
     if scheme == "dark":
         options["runOnly"] = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme, reduced_motion="reduce")
     tab = context.new_page()
     tab.goto(f"{address}/{page}.html", wait_until="load")
     tab.wait_for_url(lambda url: not url.endswith("/index.html") or url.endswith("/book/index.html"))
@@ -130,6 +130,18 @@ def test_a_chapter_works_with_the_keyboard_alone(browser, address):
         .split(", ").some(d => parseFloat(d) > 0.01)).length""")
     tab.close()
     assert moving == 0, "something moves although the reader asked for no motion"
+
+
+def test_paper_is_white_and_has_every_picture_whatever_the_screen(browser, address):
+    tab = browser.new_page(color_scheme="dark")
+    tab.goto(f"{address}/{CHAPTER}.html", wait_until="load")
+    tab.evaluate("addEventListener('beforeprint', () => window.onPaper = document.documentElement.dataset.theme)")
+    tab.pdf()
+    themes = tab.evaluate("[window.onPaper, document.documentElement.dataset.theme]")
+    loaded = tab.eval_on_selector_all("main img", "nodes => nodes.map(n => n.complete && n.naturalWidth > 0)")
+    tab.close()
+    assert themes == ["light", "dark"]
+    assert loaded and all(loaded)
 
 
 @pytest.fixture

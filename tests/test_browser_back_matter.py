@@ -10,8 +10,6 @@ from test_browser import address, browser  # noqa: F401  the fixtures
 def test_revision_sheet_prints_on_two_pages(browser, address, paper):  # noqa: F811
     tab = browser.new_page()
     tab.goto(f"{address}/book/revision_sheet.html", wait_until="load")
-    tab.wait_for_function("!window.MathJax || (MathJax.startup && MathJax.startup.promise)")
-    tab.evaluate("window.MathJax ? MathJax.startup.promise.then(() => true) : true")
     tab.emulate_media(media="print")
     words = tab.eval_on_selector_all(".revision-sheet", "sheets => sheets.map(sheet => sheet.innerText.split(/\\s+/).length)")
     pages = tab.pdf(format=paper, margin=dict.fromkeys(("top", "right", "bottom", "left"), "10mm"))

@@ -47,6 +47,12 @@
     document.addEventListener("scroll", (event) => event.target.classList?.contains("scrolls") && atEnd(event.target), true);
   });
 
+  /* Paper is white, whatever the screen. */
+  const root = document.documentElement;
+  let onScreen;
+  addEventListener("beforeprint", () => { onScreen ??= root.dataset.theme; root.dataset.theme = "light"; });
+  addEventListener("afterprint", () => { root.dataset.theme = onScreen; onScreen = undefined; });
+
   /* From a folder no page may read another, so the search lists titles without excerpts. */
   if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 })();

@@ -1,4 +1,4 @@
-"""Run the cells of the pages whose outputs are not in the cache, two pages at a time."""
+"""Run the cells of the pages whose outputs are not in the cache, a page more at a time than there are cores."""
 
 import hashlib
 import os
@@ -92,8 +92,11 @@ def reuse(root: Path, page: Page) -> bool:
     return False
 
 
-def execute(root: Path, pages: list[Page], workers: int = 2, say=print) -> list[str]:
-    """Fill the cache; return the messages of the pages that failed."""
+def execute(root: Path, pages: list[Page], workers: int = (os.cpu_count() or 1) + 1, say=print) -> list[str]:
+    """Fill the cache; return the messages of the pages that failed.
+
+    One page more than there are cores: while a kernel starts or stops, its core is another's.
+    """
     if drop_stale(root):
         say("Shared code or data changed: every chapter is executed again")
     waiting = [page for page in pages if page.notebook and page.executed() is None and not reuse(root, page)]
@@ -119,7 +122,7 @@ def execute(root: Path, pages: list[Page], workers: int = 2, say=print) -> list[
             done += 1
             say(f"Executing [{done}/{len(waiting)}] {page.name}: {verdict}")
 
-    cache(root).db  # made once, before two threads would make it at the same time
+    cache(root).db  # made once, before several threads would make it at the same time
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(work, waiting))
     return failures

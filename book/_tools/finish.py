@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import tomllib
+from functools import cache
 from html import escape, unescape
 from pathlib import Path
 from posixpath import relpath
@@ -44,6 +45,7 @@ def version(root: Path) -> str:
     return ", ".join(part for part in (f"Version {number}" * bool(number), f"commit {commit}{changed}" * bool(commit)) if part)
 
 
+@cache
 def icon(script: str, name: str) -> tuple[int, int, str]:
     """Width, height and outline of an icon from the theme's script of icons."""
     found = re.search(rf'[{{,]"?{re.escape(name)}"?:(\[\d+,\d+,\[[^\]]*\],"[^"]*",(?:"[^"]*"|\[[^\]]*\])\])', script)

@@ -180,14 +180,18 @@ def test_notebooks_follow_the_page_and_its_buttons_the_address(book):
     assert "The answer is 0.25, drawn in Figure 1.1." in first and "**Figure 1.1.** A caption." in first
     assert 'href="../notebooks/chapters/page.ipynb"' in html(book) and "colab" not in html(book).lower()
     edit(book / "_config.yml", 'url: ""', "url: https://github.com/somebody/some-book")
-    edit(book / "chapters" / "page.md", "The answer is", "The result is")
     code, said = build(book)
     assert code == 0, said
     address = "https://colab.research.google.com/github/somebody/some-book/blob/gh-pages/notebooks/chapters/page.ipynb"
     assert html(book).count(address) == html(book).count("btn-binder") == html(book).count("btn-notebook") == 1
     assert '<link rel="canonical" href="https://somebody.github.io/some-book/chapters/page.html"' in html(book)
     assert 'href="/some-book/_static/' in (book / "_build" / "html" / "404.html").read_text(encoding="utf-8")
-    assert "The result is 0.25" in made.read_text(encoding="utf-8") and "git clone" in made.read_text(encoding="utf-8")
+    for logo in re.findall(r'class="btn[^>]*btn-(?:colab|binder)".*?<img [^>]*src="\.\./([^"]+)"', html(book), re.S):
+        assert (book / "_build" / "html" / logo).is_file(), f"{logo}: a picture that a page uses stays in the finished site"
+    assert "git clone" in made.read_text(encoding="utf-8")
     edit(book / "_config.yml", "url: https://github.com/somebody/some-book", 'url: ""')
     code, said = build(book)
     assert code == 0 and "colab" not in html(book).lower() and "git clone" not in made.read_text(encoding="utf-8")
+    edit(book / "chapters" / "page.md", "The answer is", "The result is")
+    code, said = build(book)
+    assert code == 0 and "The result is 0.25" in made.read_text(encoding="utf-8") and html(book).count("btn-notebook") == 1

@@ -83,15 +83,19 @@ class Plain(MarkdownConverter):
             if "dropdown" in kinds:
                 return f"\n\n<details>\n<summary>{title.strip('*')}</summary>\n\n{body.strip()}\n\n</details>\n\n"
             return "\n\n" + re.sub(r"(?m)^(?=.)", "> ", f"{title}\n\n{body.strip()}").replace("\n\n", "\n>\n") + "\n\n"
+        if "sd-card-title" in kinds:
+            return f"\n\n**{text.strip()}**\n\n"
         return f"\n\n{text.strip()}\n\n"
 
     def convert_p(self, el, text, parent_tags):
-        if "admonition-title" in el.get("class", []):
+        if {"admonition-title", "caption"} & set(el.get("class", [])):  # of a box, and of a list of pages
             return f"**{' '.join(text.replace('*', '').split())}**\n\n"
         return super().convert_p(el, text, parent_tags)
 
     def convert_caption(self, el, text, parent_tags):
-        return f"\n\n{text.strip()}\n\n"
+        number = el.find(class_="caption-number")
+        said = number.get_text() if number else ""
+        return f"\n\n**{said.strip()}.** {text.strip().removeprefix(said)}\n\n" if number else f"\n\n{text.strip()}\n\n"
 
     def convert_a(self, el, text, parent_tags):
         return super().convert_a(el, text, parent_tags) if el.get("href") else text

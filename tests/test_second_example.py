@@ -57,6 +57,27 @@ def test_page_runs_on_the_second_example(name):
     assert changed(name).get("example", EXAMPLE) is EXAMPLE
 
 
+@pytest.mark.parametrize("name, wrong, said", [
+    ("order_and_context", {"reordered": "deep waters"}, "reordered: wanted the words of '.*', got 'deep waters'"),
+    ("scalar_rnn", {"activation": "swish"}, "activation: wanted one of tanh, sigmoid, relu, identity, got 'swish'"),
+    ("gated_memory", {"W_h": np.ones((3, 2))}, "W_h: wanted shape 2 x 2, got 3 x 2"),
+    ("gated_memory", {"fixed_factors": []}, "fixed_factors: wanted at least one number, got none"),
+    ("one_head", {"head_number": 0}, "head_number: wanted 1 to 2, got 0"),
+    ("many_heads", {"standard": (12, 5)}, r"standard: wanted heads that divide the width, got \(12, 5\)"),
+    ("encoder_block", {"depth": 0}, "wanted at least one block, got none"),
+    ("tasks_and_evidence", {"continuation": "zebra"}, "continuation: wanted a word of the vocabulary .*, got 'zebra'"),
+    ("tasks_and_evidence", {"image": np.ones((5, 5))}, "p: wanted a divisor of both sides"),
+    ("fixed_context", {"bits": 0}, "sizes: wanted whole numbers from 1, got .*'bits': 0"),
+    ("scaled_heads", {"N_head": 7}, "N_head: wanted a divisor of the width 512, got 7"),
+    ("parameter_audit", {"D": 100}, "N_head: wanted a divisor of the width 100, got 8"),
+    ("cue_recall_lab", {"probed": 9}, r"probed: wanted one of the delays \(8, 16, 32\), got 9"),
+    ("forecasting_lab", {"horizon": 0}, "wanted seeds and a step to look ahead, got .* and 0"),
+])
+def test_a_cell_that_goes_wrong_by_an_edit_says_what_was_wanted_and_what_came(name, wrong, said):
+    with pytest.raises((ValueError, AssertionError), match=said):
+        namespace(f"chapters/{name}", **wrong)
+
+
 def records(values, seen: dict) -> list:
     """Everything among a page's names, or within them, that `explain` knows."""
     for value in values:

@@ -1,7 +1,8 @@
 """The archive of notebooks, unpacked in an empty folder, installed by its own README, and run.
 
-Everything is installed from the archive's loose requirements except torch, whose download is as large as all the
-rest: the new environment borrows the one that the book was built with.
+Everything is installed from the archive's loose requirements, by pip as this machine has it configured, except torch:
+it is larger than all the rest, on Linux by gigabytes where the default build for CUDA is the one to be had, so the new
+environment borrows the torch that the book was built with.  It has to satisfy the loose requirement like any other.
 """
 
 import importlib.metadata
@@ -52,13 +53,22 @@ def folder(tmp_path_factory):
     return unpacked
 
 
+def torch_packages() -> list[str]:
+    """torch, and the packages of CUDA that its default build for Linux brings along."""
+    needs = {re.match(r"[\w.-]+", line)[0] for line in importlib.metadata.requires("torch") or []}
+    installed = {name.lower() for one in importlib.metadata.distributions() if (name := one.metadata["Name"])}
+    return ["torch", *sorted(name for name in needs if name.startswith(("nvidia", "cuda", "triton")) and name.lower() in installed)]
+
+
 def borrow_torch(environment: Path):
     """Put this environment's torch, and nothing else, into another one."""
     (there,) = environment.glob("lib/python*/site-packages")
-    files = importlib.metadata.files("torch")
-    for name in {file.parts[0] for file in files if file.parts[0] not in ("..", "__pycache__")}:
-        source = Path(importlib.metadata.distribution("torch").locate_file(name))
-        (there / name).symlink_to(source, target_is_directory=source.is_dir())
+    for package in torch_packages():
+        files = importlib.metadata.files(package)
+        for name in {file.parts[0] for file in files if file.parts[0] not in ("..", "__pycache__")}:
+            source = Path(importlib.metadata.distribution(package).locate_file(name))
+            if not (there / name).exists():  # packages of CUDA share a folder
+                (there / name).symlink_to(source, target_is_directory=source.is_dir())
 
 
 def alone() -> dict:
@@ -73,15 +83,17 @@ def python(folder):
     commands = re.search(r"## Set up, once.*?```\n(.*?)```", (folder / "README.md").read_text(encoding="utf-8"), re.S)[1].splitlines()
     assert len(commands) == 2 and commands[0].startswith("python3 ")
     subprocess.run([sys.executable, *commands[0].split()[1:]], cwd=folder, env=alone(), check=True)
-    if os.name != "nt":
+    made, *install = commands[1].split()
+    python = folder / made.replace("bin/python", "Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if os.name != "nt":  # where links need no rights, and torch is large
         borrow_torch(folder / ".venv")
     start = time.perf_counter()
-    done = subprocess.run(commands[1].split(), cwd=folder, env=alone(), capture_output=True, text=True)
+    done = subprocess.run([python, *install], cwd=folder, env=alone(), capture_output=True, text=True)
     if done.returncode and not os.environ.get("CI") and "connection" in (done.stdout + done.stderr).lower():
         pytest.skip("no package index can be reached")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     print(f"{commands[1]}: {time.perf_counter() - start:.0f} s")
-    return folder / commands[1].split()[0]
+    return python
 
 
 def test_archive_holds_what_its_readme_names(folder):

@@ -11,8 +11,10 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 from conftest import ROOT
+from paper import troubles
 from paper_text import squash
 from pypdf import PdfReader
+from sphinx_paper import in_parts
 
 HEAD = """---
 jupytext: {text_representation: {extension: .md, format_name: myst}}
@@ -23,7 +25,7 @@ FIRST = HEAD + """
 (chap-first)=
 # Counting, slowly
 
-A first page with equation {eq}`eq-count`, {numref}`tab-before`, {numref}`tab-after` and {numref}`fig-line`.
+A first page with {eq}`eq-count`, {numref}`tab-before`, {numref}`tab-after` and {numref}`fig-line`.
 
 ```{code-cell} ipython3
 from helpers import table
@@ -37,6 +39,17 @@ $$ (eq-count)
 ```{exercise} Count
 :label: ex-count
 How many pebbles?
+```
+
+```{code-cell} ipython3
+:tags: [hide-input]
+print("There are three heaps to count.")
+```
+
+```{code-cell} ipython3
+from helpers import check
+answer = None
+check(answer, 7)
 ```
 
 ````{solution} ex-count
@@ -56,7 +69,7 @@ $$
 $$ (eq-inside)
 ````
 
-{numref}`tab-inside` and equation {eq}`eq-inside` stand in the answer.
+{numref}`tab-inside` and {eq}`eq-inside` stand in the answer.
 
 $$
 k = 2n
@@ -85,7 +98,7 @@ Drawing(figure)
 SECOND = """# Counting, faster
 
 A {term}`pebble` is a stone.
-Compare {numref}`tab-after` and {numref}`fig-line` with equation {eq}`eq-after`, {ref}`ex-count` and {ref}`chap-first`.
+Compare {numref}`tab-after` and {numref}`fig-line` with {eq}`eq-after`, {ref}`ex-count` and {ref}`chap-first`.
 A link to [a far place](https://example.org/far).
 """
 GLOSSARY = """# Glossary
@@ -124,9 +137,9 @@ def written(tmp_path_factory):
     """A book of two chapters, not built."""
     root = tmp_path_factory.mktemp("paper") / "book"
     root.mkdir()
-    for name in ("_config.yml", "requirements.txt"):
+    for name in ("_config.yml", "pyproject.toml", "requirements.txt"):
         shutil.copy(ROOT / name, root)
-    for name in ("helpers", "book/_tools", "book/_static"):
+    for name in ("helpers", "book/_jupyter", "book/_tools", "book/_static"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "chapters").mkdir()
     for name, text in (("chapters/first", FIRST), ("chapters/second", SECOND), ("book/index", INDEX),
@@ -182,7 +195,7 @@ def test_two_editions_of_each_chapter_are_made_two_at_a_time_and_timed(built):
     root, said = built
     names = {f"handouts/{chapter}-{edition}.pdf" for chapter in ("counting-slowly", "counting-faster") for edition in ("student", "instructor")}
     assert set(json.loads((root / "_build/pdf/made.json").read_text())) == names
-    assert len(re.findall(r"counting.*\.pdf: \d+ pages?, 1 run, \d+\.\d s", said)) == 4, said
+    assert len(re.findall(r"counting.*\.pdf: \d+ pages?, \d runs?, \d+\.\d s", said)) == 4, said
     assert "Executing [1/1] chapters/first" in said
 
 
@@ -194,6 +207,31 @@ def test_an_answer_leaves_the_student_edition_and_shifts_no_number(built):
         assert "Table 1.3: After the exercise" in text and "Exercise 1.1 (Count)" in text
         assert re.search(r"𝑘 = 2𝑛 +\(1\.3\)", text), text
         assert "Only on the web" not in text
+
+
+def test_what_belongs_to_an_exercise_stands_in_its_box_and_no_cell_asks_for_an_answer(built):
+    source = (built[0] / "_build/latex/counting-slowly-student.tex").read_text(encoding="utf-8")
+    box = re.search(r"begin\{bookexercise\}.*?end\{bookexercise\}", source, re.S)[0]
+    assert "How many pebbles" in box and "three heaps to count" in box
+    for edition in ("student", "instructor"):
+        assert "in place of None" not in words(built[0], f"handouts/counting-slowly-{edition}.pdf")
+
+
+def test_code_may_be_cut_between_its_paragraphs_only():
+    text = "a = 1\nb = 2\n\ndef f():\n    return 1\n\n    # inside\n\nf(\n\n)\nc = 3\n\nd = 4\n"
+    lines = text.rstrip("\n").split("\n")
+    parts = [part.split("\n")[1:-1] for part in in_parts("\n".join(["begin", *lines, "end"]), text)]
+    assert parts == [lines[:2], lines[3:7], lines[8:]]
+    with pytest.raises(ValueError, match="wanted 14 typeset lines, got 1"):
+        in_parts("begin\na = 1\nend", text)
+
+
+@pytest.mark.parametrize("line", [
+    "! Undefined control sequence.", "LaTeX Warning: Reference `a' on page 1 undefined on input line 2.", "Missing character: There is no x",
+    "LaTeX Warning: Label `a' multiply defined.", "Overfull \\hbox (5.1pt too wide) in paragraph at lines 1--2"])
+def test_what_a_reader_would_see_is_an_error(line):
+    assert troubles(f"before\n{line}\nafter\n")
+    assert not troubles("before\nOverfull \\hbox (4.9pt too wide) in paragraph at lines 1--2\nafter\n")
 
 
 def test_another_chapter_is_named_and_links_print(built):
@@ -227,6 +265,20 @@ def test_the_site_links_to_a_pdf_exactly_when_it_is_there(book):
     shutil.rmtree(book / "_build" / "pdf")
     subprocess.run(again, env=os.environ | {"PYTHONPATH": str(book)}, check=True, capture_output=True)
     assert not links("chapters/first") and not links("book/how_to_use") and not (book / "_build/html/pdf").exists()
+
+
+def test_building_the_site_again_changes_no_page_that_links_to_pdfs(book):
+    site = book / "_build/html"
+
+    def shown():
+        return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*.*")
+                if path.suffix in (".html", ".css", ".js") and path.is_file()}
+
+    before = shown()
+    assert b".book-paper" in before["_static/book.css"]
+    subprocess.run([sys.executable, str(book / "book/_tools/build.py"), str(book)], env=os.environ | {"PYTHONPATH": str(book)},
+                   check=True, capture_output=True)
+    assert [name for name, content in shown().items() if before.get(name) != content] == []
 
 
 def test_one_chapter_one_edition_on_letter_paper_with_an_address(book):
@@ -266,4 +318,5 @@ def test_the_whole_book(book):
     assert squash("About this book") in squash(text) and "??" not in text
     assert text.index("Chapter 1") < text.index("Chapter 2")
     page = next(number for number, sheet in enumerate(text.split("\f"), 1) if "A pebble is a stone" in sheet)
-    assert re.search(rf"Index\n+ *pebble, {page}\n", text), text[-300:]
+    listed = next(number for number, sheet in enumerate(text.split("\f"), 1) if "Many of them" in sheet)
+    assert re.search(rf"Index\n+ *heap, {listed} +pebble, {page}, {listed}\n", text), text[-300:]

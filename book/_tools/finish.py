@@ -20,7 +20,7 @@ import yaml
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")
 ICON = re.compile(r'<(i|span) class="([^"]*\bfa-(?:solid|regular|brands)\b[^"]*)"([^>]*)></\1>')
 WORD = r"[\w-]+"
-MADE_BY_SCRIPTS = ("bs-tooltip", "kind-")  # names that scripts put together from parts
+LATER = ("bs-tooltip", "kind-", "book-paper")  # names that scripts put together, and of links that come with the PDFs
 NOT_A_NAME = {"fa-solid", "fa-regular", "fa-brands", "fa-lg", "fa-fw"}
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -122,7 +122,7 @@ def used_selectors(prelude, words: set[str]) -> str:
         selector, start = prelude[start:end], end + 1
         names = [token.value for token in selector if token.type == "hash"]
         names += [token.value for dot, token in zip(selector, selector[1:]) if token.type == "ident" and dot == "."]
-        if all(name.startswith(MADE_BY_SCRIPTS) or set(re.findall(WORD, name)) <= words for name in names):
+        if all(name.startswith(LATER) or set(re.findall(WORD, name)) <= words for name in names):
             kept.append(tinycss2.serialize(selector).strip())
     return ",".join(kept)
 
@@ -236,6 +236,7 @@ def finish(root: Path, site: Path, names: list[str]) -> list[str]:
             path.rmdir()
     digests = {path.relative_to(static).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:8] for path in kept}
     for path, text in pages.items():
-        write(path, re.sub(r'_static/([\w./-]+\.(?:css|js))\?(?:v|digest)=\w+',
-                           lambda m: f"_static/{m[1]}?v={digests[m[1]]}", text))
+        # a page written before the file was there has no digest of Sphinx's; it gets ours like the others
+        write(path, re.sub(r'_static/([\w./-]+\.(?:css|js))(?:\?(?:v|digest)=\w+)?(?=")',
+                           lambda m: f"_static/{m[1]}?v={digests[m[1]]}" if m[1] in digests else m[0], text))
     return []

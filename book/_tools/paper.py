@@ -181,7 +181,8 @@ def whole_book(book: Book, edition: str, options) -> str:
     student, toc = edition == "student", yaml.safe_load((book.root / "_toc.yml").read_text(encoding="utf-8"))
     front = book.pages[toc["root"]]
     out = [start(book, edition, options), rf"\bookcover{{{edition.title()} edition}}",
-           r"\pagestyle{plain}\setcounter{page}{2}\tableofcontents\clearpage\pagestyle{normal}",
+           r"\pagestyle{plain}\setcounter{page}{2}\bookcontents\pagestyle{normal}",
+           r"\addtocontents{toc}{\protect\setcounter{tocdepth}{0}}",
            r"\setcounter{secnumdepth}{-2}\chapter{About this book}", front.latex(student)]
     seen = False
     for part in toc["parts"]:
@@ -189,14 +190,18 @@ def whole_book(book: Book, edition: str, options) -> str:
         if part.get("numbered"):
             inside = [book.pages[entry["file"].removesuffix(".md")] for entry in part["chapters"]]
             listed = "".join(rf"\bookpartchapter{{{p.number}}}{{{p.name}::doc}}{{{escape(p.title)}}}" for p in inside)
+            out.append(r"\addtocontents{toc}{\protect\setcounter{tocdepth}{1}}")
             out.append(rf"\setcounter{{secnumdepth}}{{2}}\renewcommand{{\thepart}}{{{numeral}}}\bookpartlist{{{listed}}}")
             out.append(rf"\part{{{escape(words or numeral)}}}")
             seen = True
         elif seen:  # at the back: a heading among the contents, no page of its own
-            out.append(rf"\clearpage\phantomsection\addcontentsline{{toc}}{{part}}{{{escape(part['caption'])}}}")
-        for entry in part["chapters"]:
+            out.append(rf"\clearpage\phantomsection\addcontentsline{{toc}}{{part}}{{{escape(part['caption'])}}}"
+                       r"\addtocontents{toc}{\protect\setcounter{tocdepth}{0}}")
+        for number, entry in enumerate(part["chapters"]):
             page = book.pages[entry["file"].removesuffix(".md")]
-            out.append(chapter(page, student))
+            text = chapter(page, student)
+            alone = page.number or seen and not number or "{bookcompact}" in text  # a sheet to be carried about
+            out += [r"\bookfresh" if alone else r"\bookfollow", text]
             if any(key.startswith(f"{page.name}:") for key in book.entries):
                 out += book.entries.values()
     return "\n".join([*out, index("\n".join(out)), r"\end{document}", ""])
@@ -208,7 +213,7 @@ def index(text: str) -> str:
     for key, word in re.findall(r"\\bookindex\{([^{}]*)\}\{([^{}]*)\}", text):
         places.setdefault(word, []).append(rf"\bookindexpage{{{key}}}")
     lines = [rf"\bookindexline{{{word}}}{{{', '.join(keys)}}}" for word, keys in sorted(places.items(), key=lambda p: p[0].lower())]
-    return "\n".join([r"\chapter{Index}\begin{multicols}{2}\raggedright\small\parskip=1pt", *lines, r"\end{multicols}"]) if lines else ""
+    return "\n".join([r"\bookfresh\chapter{Index}\begin{multicols}{2}\raggedright\small\parskip=1pt", *lines, r"\end{multicols}"]) if lines else ""
 
 
 def handout(book: Book, page: Page, edition: str, options) -> str:
@@ -249,6 +254,7 @@ def troubles(log: str) -> list[str]:
     """What a reader would see: errors, references to nothing, characters no font has, lines and pages that overflow."""
     found = re.findall(r"^! .*(?:\n.*){0,3}", log, re.M)
     found += re.findall(r"^(?:LaTeX|Package hyperref) Warning: .*undefined.*", log, re.M)
+    found += re.findall(r"^LaTeX Warning: Label .* multiply defined.*", log, re.M)  # hides that page numbers have changed
     found += re.findall(r"^Missing character: .*", log, re.M)
     found += [line for line in re.findall(r"^Overfull .*", log, re.M) if float(re.search(r"([\d.]+)pt", line)[1]) > OVERFULL]
     return sorted(set(found))
@@ -269,7 +275,8 @@ def typeset(folder: Path, text: str, target: Path, date: datetime.date) -> tuple
     source, log = folder / f"{name}.tex", folder / f"{name}.log"
     if target.is_file() and source.is_file() and source.read_text(encoding="utf-8") == text:
         return pages_in(log.read_text(encoding="utf-8", errors="replace")), "up to date"
-    target.unlink(missing_ok=True)
+    for old in (target, *(folder / f"{name}.{kind}" for kind in ("aux", "toc", "out"))):
+        old.unlink(missing_ok=True)  # the same pages come out, whatever was there before
     source.write_text(text, encoding="utf-8")
     for count in range(1, RUNS + 1):
         done = run(["xelatex", "-no-pdf", "-interaction=nonstopmode", "-halt-on-error", f"{name}.tex"], folder, date)

@@ -13,7 +13,6 @@ import json
 import re
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.builders.latex import LaTeXBuilder
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.latex import LaTeXTranslator
@@ -24,6 +23,7 @@ MARK = "%%% "  # a line that starts so belongs to paper.py
 WIDE = 96  # characters of printed output that fit on a line
 FITS = 105  # characters that fit on a line of a table
 LONG = 26  # a table or a cell with more lines than this may break across pages
+PART = 2  # lines of code that stay together
 
 
 def mark(word: str, **more) -> str:
@@ -97,6 +97,7 @@ class PaperTranslator(LaTeXTranslator):
     def visit_document(self, node):
         self.section_ids = {(section.get("docname"), name): section["ids"][0]
                             for section in node.findall(nodes.section) for name in section["ids"]}
+        self.section_titles = {title.astext() for title in node.findall(nodes.title) if isinstance(title.parent, nodes.section)}
         self.answers = {answer.get("target_label"): answer.astext() for answer in node.findall(solution_node)}
         self.cited = {(c.bibliography_key.docname, c.citation_id) for c in self.builder.env.get_domain("cite").citations}
         self.body.append(self._page_mark(node["docname"]))
@@ -158,13 +159,18 @@ class PaperTranslator(LaTeXTranslator):
         if (page, name) in self.cited:
             self.body.append(rf"\bookcite{{{self.key(page, name)}}}{{")
             self.context.append("}")
-        elif self.table and self._names_page(node):
-            words = self.place(page)
-            self.body.append(rf"\bookref{{{page}}}{{{self.key(page, name)}}}{{{words[0].upper() + words[1:]}}}{{}}")
+        elif self._short(node):
+            self.body.append(rf"\bookref{{{page}}}{{{self.key(page, name)}}}{{{self._short(node)}}}{{}}")
             raise nodes.SkipNode
         else:
             self.body.append(rf"\booklink{{{page}}}{{{self.key(page, name)}}}{{{self.spot(page, name)}}}{{")
             self.context.append("}")
+
+    def visit_term(self, node):
+        """A word of the glossary: the index entry that stands in it is its anchor."""
+        self.in_term += 1
+        self.body.append(r"\sphinxlineitem{")
+        self.context.append("}")
 
     def visit_index(self, node):
         """A place that the index of the whole book points to; `sphinx_index.py` files it under word and page."""
@@ -207,7 +213,9 @@ class PaperTranslator(LaTeXTranslator):
         caption = "".join(table.caption)
         sides = "".join("r" if self._numeric(rows, j) else "l" for j in range(table.colcount))
         given = table.colwidths if "colwidths-given" in table.classes else None
-        shares = given or self._shares(rows, table.colcount)
+        # widths were given for the titles of chapters, which paper shortens to their numbers
+        titled = any(map(self._short, node.findall(nodes.reference)))
+        shares = self._shares(rows, table.colcount) if titled or not given else given
         lines = sum(self._lines(row, shares) for row in rows)
         if given or lines > LONG and "l" in sides[1:]:
             total = sum(shares)
@@ -232,25 +240,44 @@ class PaperTranslator(LaTeXTranslator):
 
     def _width(self, cell) -> int:
         """About how many characters a cell is wide."""
-        widths = 0
+        return sum(map(len, self._runs(cell)))
+
+    def _widest(self, cell) -> int:
+        """About how many characters the widest word or formula of a cell is wide."""
+        return max((len(word) for run in self._runs(cell) for word in run.split()), default=0)
+
+    def _runs(self, cell) -> list[str]:
+        """The text of a cell, each formula as one word of about its width."""
+        runs = []
         for text in cell.findall(nodes.Text):
             if isinstance(text.parent, nodes.math):
-                widths += len(re.sub(r"\\[a-zA-Z]+ ?|\\.", "x", re.sub(r"\\(?:mathbf|mathrm|text|operatorname)|[{}^_]", "", text)))
+                plain = re.sub(r"\\(?:mathbf|mathrm|text|operatorname)|[{}^_]", "", text)
+                plain = re.sub(r"\\(?:times|cdot|le|ge|to|in)\b|[=<>+]", "xxx", plain)  # with the space around them
+                runs.append(re.sub(r"\\[a-zA-Z]+ ?|\\.", "x", plain).replace(" ", ""))
             else:
-                widths += len("Chapter 10" if self._names_page(text.parent.parent) else text)
-        return widths
+                runs.append(self._short(text.parent.parent) or text.astext())
+        return runs
 
-    def _names_page(self, node) -> bool:
-        """Whether a reference is a page's title: in a table the chapter's number takes its place."""
-        return (isinstance(node, nodes.reference) and node.get("refuri", "").startswith("%")
-                and node.astext() == self.builder.env.titles[self._target(node)[0]].astext())
+    def _short(self, node) -> str:
+        """In a table a chapter's or section's number takes the place of its title: "Chapter 5"; "" for other references."""
+        if not (self.table and isinstance(node, nodes.reference) and (node.get("refid") or node.get("refuri", "").startswith("%"))):
+            return ""
+        page, name = self._target(node)
+        spot = self.spot(page, name).replace("section~", "Section~")
+        if node.astext() == self.builder.env.titles[page].astext():
+            place = self.place(page)
+            return place[0].upper() + place[1:]
+        return spot if spot.startswith("Section") and node.astext() in self.section_titles else ""
 
     def _shares(self, rows, columns: int) -> list[float]:
         """How to share the width of the page among columns of text: by the longest cells if they fit, else by the usual ones."""
         texts = [[self._width(row[j]) for row in rows if j < len(row)] for j in range(columns)]
         longest = [max(6, max(column)) for column in texts]
-        return longest if sum(longest) < FITS else [min(60, (most * sum(column) / len(column)) ** 0.5 + 4)
-                                                    for most, column in zip(longest, texts)]
+        if sum(longest) < FITS:
+            return longest
+        usual = [min(50, (most * sum(column) / len(column)) ** 0.5 + 4) for most, column in zip(longest, texts)]
+        widest = [min(24, max(self._widest(row[j]) for row in rows if j < len(row))) for j in range(columns)]
+        return [max(share, (word + 2) * sum(usual) / FITS) for share, word in zip(usual, widest)]
 
     def _lines(self, row, shares) -> int:
         return max(-(-self._width(cell) * sum(shares) // (FITS * share)) for cell, share in zip(row, shares)) or 1
@@ -272,9 +299,12 @@ class PaperTranslator(LaTeXTranslator):
         text = "\n".join(map(wrapped, node.rawsource.splitlines())) if output else re.sub(r"\n{3,}", "\n\n", node.rawsource)
         code = self.highlighter.highlight_block(text, node.get("language", "default"), location=node,
                                                 force=node.get("force", False))
-        name = "bookoutput" if output else "bookcode" if text.count("\n") < LONG else "booklongcode"
+        parts = [code.strip()] if output else in_parts(code.strip(), text)
+        longest = max(part.count("\n") for part in parts)
+        name = "bookoutput" if output else "bookcode" if longest < LONG else "booklongcode"
+        code = "\n\\bookcodenext\n".join(parts) if name == "bookcode" else code.strip()
         after = "" if self._speaks(node) else "\\bookbreak"
-        self.body.append(f"\n\\begin{{{name}}}\n{code.strip()}\n\\end{{{name}}}{after}\n")
+        self.body.append(f"\n\\begin{{{name}}}\n{code}\n\\end{{{name}}}{after}\n")
         raise nodes.SkipNode
 
     @staticmethod
@@ -318,6 +348,20 @@ def wrapped(line: str) -> str:
     return "\n".join([*out, line])
 
 
+def in_parts(code: str, text: str) -> list[str]:
+    """Typeset code, cut where a page may end: at an empty line before one that starts anew, parts of `PART` lines or more."""
+    first, *lines, last = code.splitlines()
+    plain = text.rstrip("\n").splitlines()
+    if len(lines) != len(plain):
+        raise ValueError(f"code: wanted {len(plain)} typeset lines, got {len(lines)}, in {plain[0]!r}")
+    cuts = [0]
+    for number in range(1, len(plain) - PART):
+        if not plain[number].strip() and plain[number + 1][:1] not in " )]}" and number - cuts[-1] >= PART:
+            cuts.append(number + 1)
+    ends = [cut - 1 for cut in cuts[1:]] + [len(lines)]
+    return ["\n".join([first, *lines[begin:end], last]) for begin, end in zip(cuts, ends)]
+
+
 def visit_exercise(self, node):
     predict = "predict" in node["classes"]
     box = "bookpredict" if predict else "bookexercise"
@@ -356,27 +400,39 @@ def depart_root_header(self, node):
 
 class LeaveOutWebOnly(SphinxPostTransform):
     """Leave out what paper cannot use: the class `web-only` (a button, the list of pages), lists of a page's headings,
-    and the cells after an exercise that check an answer typed in place of None."""
+    and the cells that check an answer typed in place of None.  What a cell prints for an exercise stands in its box."""
 
     default_priority = 300
 
     def run(self):
         if not isinstance(self.app.builder, LaTeXBuilder):
             return
+        for node in filter(is_exercise, list(self.document.findall(nodes.Element))):
+            while (after := node.next_node(descend=False, siblings=True)) is not None and tells_numbers(after):
+                after.parent.remove(after)
+                node.append(after)
         for node in list(self.document.findall(nodes.Element)):
-            if {"web-only", "contents"} & set(node.get("classes", ())) or checks_an_answer(node):
+            if checks_an_answer(node) or {"web-only", "contents"} & set(node.get("classes", ())):
                 for chapters in [c for c in node.findall(nodes.compound) if "toctree-wrapper" in c["classes"]]:
                     chapters.parent.remove(chapters)
                     self.document.append(chapters)  # the chapters hang on the list of pages
                 node.parent.remove(node)
 
 
+def is_exercise(node) -> bool:
+    return isinstance(node, exercise_node | exercise_enumerable_node)
+
+
 def checks_an_answer(node) -> bool:
-    if "cell" not in node.get("classes", ()):
-        return False
-    before = node.parent[node.parent.index(node) - 1] if node.parent.index(node) else None
-    return (isinstance(before, exercise_node | exercise_enumerable_node)
-            and bool(re.search(r"\bNone\b", node.astext()) and re.search(r"\bcheck\(", node.astext())))
+    """A cell among exercises that compares what stands in place of None; the page that explains such cells keeps its own."""
+    text = node.astext() if "cell" in node.get("classes", ()) else ""
+    return bool(re.search(r"= None\b|\bcheck\(None\b", text) and re.search(r"\bcheck\(", text) and any(map(is_exercise, node.parent)))
+
+
+def tells_numbers(node) -> bool:
+    """A cell that only prints words or numbers."""
+    return ("tag_hide-input" in node.get("classes", ()) and not list(node.findall(nodes.table)) and not list(node.findall(nodes.figure))
+            and any("cell_output" in part["classes"] for part in node))
 
 
 def write_for_paper(app):

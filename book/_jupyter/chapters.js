@@ -12,16 +12,19 @@
     .book-caption .jp-RenderedMarkdown, .book-caption .myst { padding: 0; }
     .book-caption p { margin: 0; }
     .book-number { font-weight: 600; margin-right: .4em; }
-    .myst .book-reference, .book-reference { color: var(--jp-content-link-color); cursor: pointer; }
-    .book-reference:not([data-page]) { color: inherit; cursor: inherit; }
-    .book-term { color: inherit !important; text-decoration: underline dotted !important; }
-    .book-reference > svg { display: none; }
-    .book-folded, .book-end { display: none !important; }
+    .myst [data-book-reference], [data-book-reference] { color: var(--jp-content-link-color); cursor: pointer; }
+    [data-book-reference]:not([data-page]) { color: inherit; cursor: inherit; }
+    [data-book-term] { color: inherit !important; text-decoration: underline dotted !important; }
+    [data-book-reference] > svg { display: none; }
+    [data-book-folded], [data-book-end] { display: none !important; }
     .jp-RenderedSVG img { max-width: 100%; }
+    .jp-InputPlaceholder > .jp-Placeholder-content { min-width: 0; }
+    .jp-PlaceholderText { text-overflow: ellipsis; }
+    .jp-Placeholder-content .jp-MoreHorizIcon { flex: none; }
     [data-jp-theme-light="false"] .jp-RenderedSVG { background: white; width: fit-content; padding: 4px; }
   `;
 
-  // Text nodes belong to React; writing their data is safe, putting other nodes in their place is not.
+  // Elements and text nodes belong to React, which writes classes anew: attributes of our own and the data of text are safe.
   const texts = element => [...element.childNodes].filter(child => child.nodeType === Node.TEXT_NODE);
   const write = (element, text) => {
     texts(element).forEach((node, i) => {
@@ -35,13 +38,15 @@
 
   class Chapter {
     constructor(app, panel, rendermime, labels) {
-      Object.assign(this, { app, panel, notebook: panel.content, rendermime, labels, folded: new WeakSet() });
-      const later = () => {
-        if (!this.waiting) this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.dress(); });
+      Object.assign(this, { app, panel, notebook: panel.content, rendermime, labels, folded: new WeakSet(), folds: new WeakSet(), opened: new WeakMap() });
+      let last = 0;
+      const dress = () => { this.waiting = 0; this.dress(); last = performance.now(); };
+      const later = () => {  // at once, but seldom while outputs stream in
+        this.waiting ||= setTimeout(dress, Math.max(0, last + 150 - performance.now()));
       };
       this.observer = new MutationObserver(later);
       this.observer.observe(this.notebook.node, { childList: true, subtree: true, characterData: true });
-      this.notebook.node.addEventListener("toggle", later, true);
+      this.notebook.node.addEventListener("toggle", event => { this.remember(event.target); later(); }, true);
       this.notebook.node.addEventListener("click", event => this.follow(event));
       panel.disposed.connect(() => this.observer.disconnect());
       later();
@@ -59,13 +64,30 @@
         if (cell.model.type === "code") {
           const absent = cell.model.getMetadata("tags")?.includes("remove-cell")
             && !cell.node.querySelector('[data-mime-type="application/vnd.jupyter.error"]');
-          cell.node.classList.toggle("book-folded", absent || (gate !== null && !gate.open));
+          cell.node.toggleAttribute("data-book-folded", absent || (gate !== null && !gate.open));
           this.code(cell);
         } else {
+          this.restore(cell.node);
           this.prose(cell.node, cell.model.sharedModel.getSource());
           gate = this.fold(cell.node, gate);
         }
       }
+    }
+
+    // A cell that is drawn anew, as when its kernel arrives, has its folds closed; those that a reader opened stay open.
+    remember(fold) {
+      const cell = fold.closest(".jp-MarkdownCell");
+      const place = cell ? [...cell.querySelectorAll("details")].indexOf(fold) : -1;
+      if (place < 0) return;
+      if (!this.opened.has(cell)) this.opened.set(cell, new Set());
+      this.opened.get(cell)[fold.open ? "add" : "delete"](place);
+    }
+
+    restore(cell) {
+      cell.querySelectorAll("details").forEach((fold, place) => {
+        if (!this.folds.has(fold) && this.opened.get(cell)?.has(place)) fold.open = true;
+        this.folds.add(fold);
+      });
     }
 
     code(cell) {
@@ -116,7 +138,7 @@
         const named = [...source.matchAll(/\{ref\}`([^`<]*?)\s*<([^>]+)>`/gs)].find(match => match[1] === said);
         const label = lost.dataset.label = named ? named[2] : said;
         const target = this.labels[label];
-        lost.classList.add("book-reference");
+        lost.toggleAttribute("data-book-reference", true);
         if (target?.page) lost.dataset.page = target.page;
         write(lost, named ? said : this.text(label));
       }
@@ -129,10 +151,16 @@
         code.previousSibling.data = match[1];
         code.replaceWith(words);
       }
+      for (const line of node.querySelectorAll(".myst p")) {  // {.web-only}, which speaks to the other editions
+        const first = line.firstChild;
+        if (first?.nodeType !== Node.TEXT_NODE || !/^\{\.[\w-]+\}/.test(first.data)) continue;
+        first.data = first.data.replace(/^\{\.[\w-]+\}\s*/, "");
+        line.toggleAttribute("data-book-end", !line.textContent);
+      }
       for (const equation of node.querySelectorAll(".myst div.flex.my-5.group")) {
         const number = equation.lastElementChild?.querySelector("a");
         const label = this.labels[equation.id]?.text.replace(/^equation /, "");
-        if (number) label ? write(number, label) : this.labels.loaded && number.classList.add("book-end");
+        if (number) label ? write(number, label) : this.labels.loaded && number.toggleAttribute("data-book-end", true);
       }
       for (const link of node.querySelectorAll('.myst a[href^="#"]')) {
         const target = this.labels[link.hash.slice(1)];
@@ -146,7 +174,7 @@
         const [, file, place] = /^([^:]+)\.md(?:#(.*))?$/.exec(path) ?? [];
         if (!file) continue;
         const page = this.resolve(file);
-        link.classList.add("book-reference");
+        link.toggleAttribute("data-book-reference", true);
         link.dataset.page = page;
         write(link, this.labels[place ? `${page}#${place}` : page]?.text ?? readable(place ?? file.split("/").at(-1)));
       }
@@ -157,21 +185,24 @@
       const said = link.textContent;
       const named = [...source.matchAll(/\{term\}`([^`<]*?)\s*<([^>]+)>`/gs)].find(match => match[1] === said);
       const target = this.labels[`term-${(named ? named[2] : said).toLowerCase().replace(/[^a-z0-9]+/g, "-")}`];
-      link.classList.add("book-term");
+      link.toggleAttribute("data-book-term", true);
       link.dataset.page = target?.page ?? "";
       link.title = target?.says ?? "";
     }
 
-    // A prompt is headed by its own words, and the fold below it says what opening it does.
+    // A prompt is headed by its own words, and the fold below it says what opening it does.  The renderer may put its
+    // own link and words back later, into a heading that has ours.
     prompt(title) {
-      const link = title.querySelector("a:not(.book-end)");
-      if (!link || !/^(Solution to )?Exercise\s+\(Pause and predict/.test(title.textContent)) return;
-      const words = texts(title).filter(node => node.data.trim());
-      if (title.firstChild === link) {
+      const link = title.querySelector("a:not([data-book-end])");
+      const [said, answer, bracket] = /^(Solution to |Answer)?Exercise\s*(\()?Pause and predict/.exec(title.textContent) ?? [];
+      if (!link || !said) return;
+      if (answer) write(title, "Answer");
+      else if (bracket) {
+        const words = texts(title).filter(node => node.data.trim());
         words[0].data = words[0].data.replace("(", "").trimStart();
         words.at(-1).data = words.at(-1).data.replace(/\)$/, "");
-      } else write(title, "Answer");
-      link.classList.add("book-end");
+      }
+      link.toggleAttribute("data-book-end", true);
     }
 
     fold(node, gate) {
@@ -182,21 +213,21 @@
         if (title?.firstChild) this.prompt(title);
         const start = part.tagName === "DETAILS" && /^(Start of )?Solution to/.test(title?.textContent ?? "");
         const end = title !== null && title.textContent === "" && !part.querySelector(".myst-exercise-body")?.textContent;
-        part.classList.toggle("book-folded", gate !== null && !gate.open && !end);
+        part.toggleAttribute("data-book-folded", gate !== null && !gate.open && !end);
         if (end) {
-          part.classList.add("book-end");
+          part.toggleAttribute("data-book-end", true);
           gate = null;
         } else if (start && title.firstChild.data?.startsWith("Start of ")) {
           part.dataset.gate = "";
           title.firstChild.data = title.firstChild.data.replace("Start of ", "");
         }
-        if (start && "gate" in part.dataset) gate = part;
+        if ("gate" in part.dataset) gate = part;
       }
       return gate;
     }
 
     follow(event) {
-      const link = event.target.closest?.(".book-reference, .book-term");
+      const link = event.target.closest?.("[data-book-reference], [data-book-term]");
       if (!link?.dataset.page) return;
       event.preventDefault();
       const here = link.dataset.label && document.getElementById(link.dataset.label);

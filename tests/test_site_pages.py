@@ -83,6 +83,7 @@ def test_no_id_stands_twice_and_no_link_leads_nowhere(page):
     ids = [node["id"] for node in soup.find("main").find_all(id=True)]
     assert len(ids) == len(set(ids)), sorted({i for i in ids if ids.count(i) > 1})
     for a in soup.find_all("a", href=True):
+        assert not (a.find_parent("article") and a.get_text()[:1].isspace()), f"{a.get_text()!r}: a link that begins with a space"
         target, _, anchor = a["href"].partition("#")
         if re.match(r"[a-z]+:", target):
             continue

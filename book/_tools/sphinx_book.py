@@ -63,6 +63,7 @@ def tidy_page(app, pagename, templatename, context, doctree):
     context["css_files"] = [sheet for sheet in context["css_files"] if "thebe" not in f"{sheet.filename}"]
     if "body" in context:
         body = re.sub(r'id="(exercise|solution)-content"', r'class="\1-content"', context["body"])  # ids that exercises repeat
+        body = re.sub(r'(<a class="reference internal" href="[^"]*">) +', r" \1", body)  # the space before a link is no part of it
         body = re.sub(r"<caption>(.*?)</caption>", r'<caption><div class="caption-box">\1</div></caption>', body, flags=re.S)
         # a line may not end between a formula and the point after it, nor within "n-th"
         body = re.sub(r'(<span class="math [^>]*>(?:(?!</span>).)*</span>)((?:-\w+)?[.,;:!?)\u2019]+|-\w+)', r'<span class="unbroken">\1\2</span>', body, flags=re.S)

@@ -78,6 +78,11 @@ def test_lines_are_told_from_a_matrix():
     assert [table.get("class") for table in made.find_all("mtable")] == [["lines"], None]
 
 
+def test_lines_with_fractions_are_told_from_lines_of_letters():
+    made = parsed(r"\begin{aligned} a &= b \\ &= \frac{b}{c} \\ &= \sum_{t=0}^2 b_t \\ &= b_t^2 \end{aligned}", display=True)
+    assert [row.get("class") for row in made.find_all("mtr")] == [None, ["tall"], ["tall"], None]
+
+
 @pytest.mark.parametrize("index", ["^2", "_j", "_j^2"])
 def test_a_large_bracket_with_an_index_stays_large(index):
     """Chromium lets an operator grow only inside a row."""

@@ -49,6 +49,17 @@ def drop_stale(root: Path) -> bool:
     return known
 
 
+def joined(outputs: list) -> list:
+    """Outputs with text that was printed in one go as one piece; where a kernel cuts it depends on the clock."""
+    made = []
+    for output in outputs:
+        if made and output.output_type == made[-1].output_type == "stream" and output.name == made[-1].name:
+            made[-1].text += output.text
+        else:
+            made.append(output)
+    return made
+
+
 def run(page: Page):
     """Execute one page in a fresh kernel in its own folder; return the notebook and the seconds it took."""
     notebook = nbformat.from_dict(page.notebook)
@@ -63,11 +74,15 @@ def run(page: Page):
     start = time.perf_counter()
     try:
         client.execute(stderr=subprocess.DEVNULL,  # a kernel's start-up notices; errors come as messages
-                       env=os.environ | {"BOOK_BUILD": "1"})  # cells that train show no progress bar
+                       env=os.environ | {"BOOK_BUILD": "1",  # cells that train show no progress bar
+                                         "PYTHONHASHSEED": "0"})  # sets have one order, in every kernel
     except (CellExecutionError, TimeoutError) as error:
         where = f"{page.path.relative_to(page.root)}:{page.line_of(reached)}"
         trace = re.sub(r"\x1b\[[\d;]*m", "", str(error)).strip()
         raise ChapterFailed(f"{where}: {getattr(error, 'ename', 'Timeout')}: {getattr(error, 'evalue', '')}\n{trace}") from None
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
     return notebook, time.perf_counter() - start
 
 

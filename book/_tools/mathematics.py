@@ -24,6 +24,7 @@ BETTER = (  # what the browsers draw better than the converter's own choice
     ("<mrow></mrow>", "<mi></mi>"),  # an empty atom, beside which a sign has its spaces
     ('(<m(?:sup|subsup)>)(<mover accent="true"><mi>[^<]*</mi><mo[^>]*>[^<]*</mo></mover>)',
      r'\1<mpadded height="0.7em">\2</mpadded>'),  # an accent does not raise an exponent
+    ("<mtr>(?=(?:(?!</mtr>).)*<(?:mfrac|mtable|munder|mover))", '<mtr class="tall">'),
     (rf"({LATER})<mo>([+\u2212])</mo>(?!</mtd>)", r'\1<mo form="infix">\2</mo>'),  # a line goes on: no sign of a number
     (r"(<m(?:sub|sup|subsup)>)(<mo [^>]*minsize[^>]*>[^<]*</mo>)", r"\1<mrow>\2</mrow>"),  # else it does not grow
 )

@@ -210,6 +210,8 @@ def test_chapter_opens_runs_reads_well_and_is_saved_as_it_was(visit, book, page)
             assert said and said[0].strip().startswith(f"{number}."), f"{label}: wanted {number}, got {said}"
     pictures = reader.tab.eval_on_selector_all(".jp-RenderedSVG img", "nodes => nodes.map(node => [node.naturalWidth, node.alt.length])")
     assert all(width > 50 and alt > 20 for width, alt in pictures), pictures
+    listed = re.findall(r"\{contents\} *(.+)", Page(ROOT, page).text)
+    assert not set(listed) & set(reader.text(":is(h1, h2, h3):not([data-book-end]) .heading-text")), "a heading of a list that is not there"
     folded = reader.tab.eval_on_selector_all(".jp-InputPlaceholder", "nodes => nodes.map(node => node.scrollWidth - node.clientWidth)")
     assert not any(folded), "the line of a folded cell ends within its box"
     trains = "progress(" in Page(ROOT, page).text

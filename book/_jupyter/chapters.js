@@ -157,6 +157,11 @@
         first.data = first.data.replace(/^\{\.[\w-]+\}\s*/, "");
         line.toggleAttribute("data-book-end", !line.textContent);
       }
+      // A list of the page's headings stays empty in a cell; JupyterLab has its own at the side.
+      const listed = /\{contents\}[^\S\n]*(.+)/.exec(source)?.[1].trim();
+      for (const heading of listed ? node.querySelectorAll(".myst .heading-text") : []) {
+        if (heading.textContent === listed) heading.closest("h1, h2, h3, h4").toggleAttribute("data-book-end", true);
+      }
       for (const equation of node.querySelectorAll(".myst div.flex.my-5.group")) {
         const number = equation.lastElementChild?.querySelector("a");
         const label = this.labels[equation.id]?.text.replace(/^equation /, "");

@@ -12,10 +12,12 @@ HEAD = "# Every package of the book's environment at the version it was built an
 def main():
     subprocess.run([sys.executable, "-m", "piptools", "compile", "--quiet", "--strip-extras", "--no-header",
                     "--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host",
+                    "--allow-unsafe",  # setuptools too, which newer Pythons do not bring along
                     "--annotation-style=line", "--extra=book", "--extra=lab", "--extra=test", f"--output-file={LOCK}",
                     "pyproject.toml"], cwd=ROOT, check=True)
     # A local build of torch names itself 2.x+cpu; the pin must find any build of that version.
-    LOCK.write_text(HEAD + LOCK.read_text().replace("+cpu", ""), encoding="utf-8")
+    pins = [line for line in LOCK.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    LOCK.write_text(HEAD + "\n".join(sorted(pins)).replace("+cpu", "") + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -48,6 +48,12 @@ def test_every_picture_says_what_it_shows(page):
         assert len(image.get("alt", "")) > 20, f"{page}: {image.get('src')}"
 
 
+@pytest.mark.parametrize("page", sorted(set(PAGES) - {"book/index", "book/revision_sheet", "book/references"}))
+def test_a_page_opens_with_its_question(page):
+    opening = html(page).find("h1").find_next("p", class_=lambda name: name != "book-paper")
+    assert opening.strong and opening.strong.get_text() == opening.get_text() and opening.get_text().endswith("?"), opening.get_text()
+
+
 def strays(article) -> list[str]:
     """What a reader would see of markup that nothing has read: directives, roles, fences, rows of a table without its table."""
     article = copy(article)

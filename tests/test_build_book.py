@@ -1,14 +1,10 @@
 """A small book of its own, built, edited and broken: what `make book` promises."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
-import yaml
-from conftest import ROOT
+import small_book
 from reproduce import differences, digests
 
 PAGE = """---
@@ -23,30 +19,11 @@ The answer is 0.25, drawn in {numref}`fig-bar`.
 from helpers.answer import ANSWER
 print(ANSWER)
 ```
-
-```{code-cell} ipython3
----
-mystnb:
-  figure:
-    name: fig-bar
-    caption: A caption.
-  image:
-    alt: "A line that rises from left to right."
----
-from matplotlib.figure import Figure
-from helpers.drawing import Drawing
-figure = Figure(figsize=(1, 1))
-figure.add_subplot().plot([0, 1])
-Drawing(figure)
-```
-"""
+""" + small_book.figure("fig-bar", "A caption.")
 
 
 def build(root):
-    environment = os.environ | {"PYTHONPATH": str(root)}
-    done = subprocess.run([sys.executable, str(root / "book" / "_tools" / "build.py"), str(root)],
-                          env=environment, capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr
+    return small_book.run(root, "build.py", str(root))
 
 
 def edit(path, old, new):
@@ -59,18 +36,9 @@ def edit(path, old, new):
 def built(tmp_path_factory):
     """A built book of two pages, copied afresh for each test."""
     root = tmp_path_factory.mktemp("book")
-    for name in ("_config.yml", "pyproject.toml", "requirements.txt"):
-        shutil.copy(ROOT / name, root)
-    for name in ("helpers", "book/_jupyter", "book/_tools", "book/_static"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    small_book.write(root, {"book/index": "# Start\n\nGo on.\n", "chapters/page": PAGE},
+                     [{"caption": "One", "numbered": True, "chapters": [{"file": "chapters/page"}]}])
     (root / "helpers" / "answer.py").write_text("ANSWER = 0.25\n")
-    (root / "chapters").mkdir()
-    (root / "chapters" / "page.md").write_text(PAGE, encoding="utf-8")
-    (root / "book" / "index.md").write_text("# Start\n\nGo on.\n")
-    shutil.copy(ROOT / "book" / "references.bib", root / "book")
-    (root / "_toc.yml").write_text(yaml.safe_dump({
-        "format": "jb-book", "root": "book/index",
-        "parts": [{"caption": "One", "numbered": True, "chapters": [{"file": "chapters/page"}]}]}))
     code, said = build(root)
     assert code == 0, said
     return root, said

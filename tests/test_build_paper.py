@@ -5,12 +5,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
-import yaml
+import small_book
 from bs4 import BeautifulSoup
-from conftest import ROOT
 from paper import troubles
 from paper_text import squash
 from pypdf import PdfReader
@@ -78,23 +76,7 @@ $$ (eq-after)
 ```{code-cell} ipython3
 table([[1.0]], "tab-after", caption="After the exercise.")
 ```
-
-```{code-cell} ipython3
----
-mystnb:
-  figure:
-    name: fig-line
-    caption: A line.
-  image:
-    alt: "A line that rises from left to right."
----
-from matplotlib.figure import Figure
-from helpers.drawing import Drawing
-figure = Figure(figsize=(1, 1))
-figure.add_subplot().plot([0, 1])
-Drawing(figure)
-```
-"""
+""" + small_book.figure("fig-line", "A line.")
 SECOND = """# Counting, faster
 
 A {term}`pebble` is a stone.
@@ -125,11 +107,13 @@ A door for clicking.
 """
 
 
-def paper(root, *words, path=None):
-    environment = os.environ | {"PYTHONPATH": str(root)} | ({"PATH": path} if path is not None else {})
-    done = subprocess.run([sys.executable, str(root / "book" / "_tools" / "paper.py"), *words, "--root", str(root)],
-                          env=environment, capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr
+def paper(root, *words, **environment):
+    return small_book.run(root, "paper.py", *words, "--root", str(root), **environment)
+
+
+def build(root):
+    code, said = small_book.run(root, "build.py", str(root))
+    assert code == 0, said
 
 
 @pytest.fixture(scope="module")
@@ -137,19 +121,12 @@ def written(tmp_path_factory):
     """A book of two chapters, not built."""
     root = tmp_path_factory.mktemp("paper") / "book"
     root.mkdir()
-    for name in ("_config.yml", "pyproject.toml", "requirements.txt"):
-        shutil.copy(ROOT / name, root)
-    for name in ("helpers", "book/_jupyter", "book/_tools", "book/_static"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "chapters").mkdir()
-    for name, text in (("chapters/first", FIRST), ("chapters/second", SECOND), ("book/index", INDEX),
-                       ("book/glossary", GLOSSARY), ("book/how_to_use", "# How to use it\n\n(on-paper)=\n## On paper\n\nHere.\n")):
-        (root / f"{name}.md").write_text(text, encoding="utf-8")
-    shutil.copy(ROOT / "book" / "references.bib", root / "book")
-    (root / "_toc.yml").write_text(yaml.safe_dump({"format": "jb-book", "root": "book/index", "parts": [
+    pages = {"chapters/first": FIRST, "chapters/second": SECOND, "book/index": INDEX, "book/glossary": GLOSSARY,
+             "book/how_to_use": "# How to use it\n\n(on-paper)=\n## On paper\n\nHere.\n"}
+    small_book.write(root, pages, [
         {"caption": "Before", "chapters": [{"file": "book/how_to_use"}]},
         {"caption": "Part I: One", "numbered": True, "chapters": [{"file": "chapters/first"}, {"file": "chapters/second"}]},
-        {"caption": "At the back", "chapters": [{"file": "book/glossary"}]}]}))
+        {"caption": "At the back", "chapters": [{"file": "book/glossary"}]}])
     return root
 
 
@@ -174,7 +151,7 @@ def words(root, name):
 
 
 def test_without_latex_it_says_what_to_install_and_builds_nothing(written, tmp_path):
-    code, said = paper(written, "book", path=str(tmp_path))
+    code, said = paper(written, "book", PATH=str(tmp_path))
     assert code == 1
     for way in ("sudo apt install texlive-xetex", "brew install --cask mactex", "MiKTeX", "wanted xelatex", "Nothing has been built"):
         assert way in said, said
@@ -187,7 +164,7 @@ def test_a_missing_package_is_named(written, tmp_path):
     for name in ("xelatex", "xdvipdfmx", "kpsewhich"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
-    code, said = paper(written, "book", path=f"{tmp_path}:/bin")
+    code, said = paper(written, "book", PATH=f"{tmp_path}:/bin")
     assert code == 1 and "SourceCodePro-Regular.otf" in said and "tcolorbox.sty" in said and "found none" in said, said
 
 
@@ -258,12 +235,11 @@ def test_the_site_links_to_a_pdf_exactly_when_it_is_there(book):
                                         "counting-faster-student.pdf", "counting-faster-instructor.pdf"]
     assert (book / "_build/html/pdf/counting-slowly-student.pdf").is_file()
     (book / "_build/pdf/handouts/counting-slowly-student.pdf").unlink()
-    again = [sys.executable, str(book / "book/_tools/build.py"), str(book)]
-    subprocess.run(again, env=os.environ | {"PYTHONPATH": str(book)}, check=True, capture_output=True)
+    build(book)
     assert links("chapters/first") == ["counting-slowly-instructor.pdf"] and "counting-slowly-student.pdf" not in links("book/how_to_use")
     assert not (book / "_build/html/pdf/counting-slowly-student.pdf").exists()
     shutil.rmtree(book / "_build" / "pdf")
-    subprocess.run(again, env=os.environ | {"PYTHONPATH": str(book)}, check=True, capture_output=True)
+    build(book)
     assert not links("chapters/first") and not links("book/how_to_use") and not (book / "_build/html/pdf").exists()
 
 
@@ -276,8 +252,7 @@ def test_building_the_site_again_changes_no_page_that_links_to_pdfs(book):
 
     before = shown()
     assert b".book-paper" in before["_static/book.css"]
-    subprocess.run([sys.executable, str(book / "book/_tools/build.py"), str(book)], env=os.environ | {"PYTHONPATH": str(book)},
-                   check=True, capture_output=True)
+    build(book)
     assert [name for name, content in shown().items() if before.get(name) != content] == []
 
 
